@@ -73,6 +73,7 @@ pub async fn add<I: Copy>(deps: &Deps, owner: TenantScoped<I>, effects: &[Effect
                 commit.changes.transcripts.push(transcript::Model::empty(session.id));
                 commit.changes.forgotten.push(session.id);
             }
+            Fact::ForgetEmail(email) => commit.changes.emails_forgotten.push(*email),
             Fact::FinishAttempt { contact, attempt } => finish_attempt(deps, *contact, attempt, commit).await?,
             Fact::Deliveries { endpoint, queue } => commit.changes.queues.push((endpoint.id, *queue)),
             Fact::MailOwners(mail) => mail_owners(deps, owner.tenant_id, mail, commit).await?,

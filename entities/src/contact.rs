@@ -136,6 +136,14 @@ impl Model {
     pub fn key(&self) -> TenantScoped<ContactId> {
         TenantScoped::new(self.tenant_id, self.env, self.id)
     }
+    /// The address of one that was erased: its own, for in a campaign each is there once.
+    pub fn erased_address(&self) -> String {
+        format!("erased:{}", self.id)
+    }
+    /// Who it was is not known any more; what became of it is.
+    pub fn is_erased(&self) -> bool {
+        self.address == self.erased_address()
+    }
     /// The session of its last call.
     pub fn last_session_id(&self) -> Option<SessionId> {
         let row = self.last_row_id.filter(|_| self.channel == Channel::Phone)?;

@@ -129,6 +129,8 @@ pub struct Model {
     pub created_at: Moment,
     pub sent_at: Option<Moment>,
     pub ended_at: Option<Moment>,
+    /// When what it said was erased.
+    pub deleted_at: Option<Moment>,
 }
 impl ActiveModelBehavior for ActiveModel {}
 
@@ -141,6 +143,16 @@ impl Messages for Entity {
 }
 
 of_tenant_and_env!(EmailId, "message");
+
+/// One that was not erased: what anybody outside finds.
+#[boxed]
+pub async fn shown(db: &Connection, key: TenantScoped<EmailId>) -> Result<Model> {
+    let row = load(db, key).await?;
+    match row.deleted_at {
+        Some(_) => Err(Error::NotFound("message")),
+        None => Ok(row),
+    }
+}
 
 /// The message behind a link that carries its own proof.
 #[boxed]
@@ -159,6 +171,7 @@ pub struct Filter {
 #[boxed]
 pub async fn list(db: &Db, owner: (TenantId, Env), filter: Filter, page: Page) -> Result<Listed<Model>> {
     let all = owned(owner.0, owner.1)
+        .filter(Column::DeletedAt.is_null())
         .apply_if(filter.status, |all, status| {
             all.filter(Column::Phase.is_in(status.phases()))
         })
@@ -242,6 +255,16 @@ pub mod content {
         pub content_type: String,
         /// Base64.
         pub content: String,
+    }
+
+    /// Nobody reads it any more.
+    #[boxed]
+    pub async fn delete(db: &Connection, ids: &[EmailId]) -> Result<()> {
+        Entity::delete_many()
+            .filter(Column::MessageId.is_in(ids.iter().copied()))
+            .exec(db)
+            .await?;
+        Ok(())
     }
 
     #[boxed]

@@ -134,6 +134,8 @@ pub struct Model {
     pub created_at: Moment,
     pub sent_at: Option<Moment>,
     pub ended_at: Option<Moment>,
+    /// When what it said was erased.
+    pub deleted_at: Option<Moment>,
 }
 impl ActiveModelBehavior for ActiveModel {}
 
@@ -147,6 +149,16 @@ impl Messages for Entity {
 
 of_tenant_and_env!(SmsId, "message");
 
+/// One that was not erased: what anybody outside finds.
+#[boxed]
+pub async fn shown(db: &Connection, key: TenantScoped<SmsId>) -> Result<Model> {
+    let row = load(db, key).await?;
+    match row.deleted_at {
+        Some(_) => Err(Error::NotFound("message")),
+        None => Ok(row),
+    }
+}
+
 /// Whose it is, for a provider's report that carries its own proof.
 #[boxed]
 pub async fn owner_of(db: &Connection, id: SmsId) -> Result<Option<TenantScoped<SmsId>>> {
@@ -159,18 +171,23 @@ pub struct Filter {
     pub status: Option<Status>,
     pub direction: Option<Direction>,
     pub to_number: Option<E164>,
+    pub from_number: Option<E164>,
 }
 
 #[boxed]
 pub async fn list(db: &Db, owner: (TenantId, Env), filter: Filter, page: Page) -> Result<Listed<Model>> {
     let all = owned(owner.0, owner.1)
+        .filter(Column::DeletedAt.is_null())
         .apply_if(filter.status, |all, status| {
             all.filter(Column::Phase.is_in(status.phases()))
         })
         .apply_if(filter.direction, |all, direction| {
             all.filter(Column::Direction.eq(direction))
         })
-        .apply_if(filter.to_number, |all, number| all.filter(Column::ToNumber.eq(number)));
+        .apply_if(filter.to_number, |all, number| all.filter(Column::ToNumber.eq(number)))
+        .apply_if(filter.from_number, |all, number| {
+            all.filter(Column::FromNumber.eq(number))
+        });
     page::fetch(&db.read, all, Column::Id, Column::CreatedAt, page).await
 }
 

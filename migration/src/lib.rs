@@ -51,6 +51,7 @@ migrations! {
     m2026_11_27_000024_trunks
     m2026_11_27_000025_key_limits
     m2026_11_28_000026_console
+    m2026_11_28_000027_erasure
 }
 
 const TABLE: &str = "CREATE TABLE IF NOT EXISTS \"seaql_migrations\" ( \"version\" varchar NOT NULL PRIMARY KEY, \

@@ -22,6 +22,9 @@ pub enum Access {
     AnyKey,
     /// A key with this scope.
     Needs(Scope),
+    /// A key with this scope; in the console a member who has given the password within the last ten minutes: it shows a
+    /// secret, or replaces one.
+    NeedsFresh(Scope),
     /// A key with this scope, or a link of ours that carries its own proof (`sig`), which the handler checks.
     NeedsOrLink(Scope),
     /// A signed-in user.

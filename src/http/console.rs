@@ -74,19 +74,18 @@ pub struct Noted {
     details: Details,
 }
 
-/// Lets a member in as the [`Caller`] of the place. Answers what was noted of a request that may change something.
+/// Lets a member in as the [`Caller`] of the place; `fresh`: who has given the password a moment ago. Answers what was noted of a request that may change something.
 pub async fn admit(
     state: &State,
     request: &mut ServiceRequest,
-    place: &Place,
+    (place, fresh): (&Place, bool),
     left: &mut Option<Left>,
 ) -> ApiResult<Option<Noted>> {
     let only_reads = request.method().is_safe();
     let role = if only_reads { Role::Viewer } else { Role::Admin };
     let asks = Asks {
         workspace: Some((&place.slug, role)),
-        // By the route that was found: a path can be spelled in many ways.
-        fresh: request.match_pattern().is_some_and(|route| replaces_a_secret(&route)),
+        fresh,
         bodies: Bodies::Any,
     };
     let member = signed_in::admit(state, request.request(), asks, left).await?;
@@ -110,13 +109,6 @@ pub async fn admit(
     request.extensions_mut().insert(caller);
     request.extensions_mut().insert(member);
     Ok(noted)
-}
-
-/// The old one may still be in use: the password is asked for.
-fn replaces_a_secret(route: &str) -> bool {
-    ["/rotate_secret", "/revoke_previous_secret"]
-        .iter()
-        .any(|end| route.ends_with(end))
 }
 
 /// Notes that a member hears what somebody has said on the telephone. Nothing, for a key and for a link.

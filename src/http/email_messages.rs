@@ -137,7 +137,7 @@ pub async fn create(state: Data<State>, caller: Caller, Json(asked): Json<Create
     let (deps, owner) = (&state.deps, (caller.tenant_id(), caller.env()));
     // A repeat of a request whose answer was lost.
     if let Some(id) = caller.object_id
-        && let Ok(row) = store::load(&deps.db.read, caller.own(id.into())).await
+        && let Ok(row) = store::shown(&deps.db.read, caller.own(id.into())).await
     {
         return Ok(HttpResponse::Accepted().json(EmailView::from(row)));
     }
@@ -266,7 +266,7 @@ pub async fn list(state: Data<State>, caller: Caller, mut params: Params) -> Api
 
 /// GET /v1/email_messages/{id}
 pub async fn get(state: Data<State>, caller: Caller, Id(id): Id<EmailId>) -> ApiResult<web::Json<EmailView>> {
-    let row = store::load(&state.deps.db.read, caller.own(id)).await?;
+    let row = store::shown(&state.deps.db.read, caller.own(id)).await?;
     Ok(web::Json(EmailView::from(row)))
 }
 
@@ -277,11 +277,16 @@ pub async fn cancel(
     Id(id): Id<EmailId>,
     _: Nothing,
 ) -> ApiResult<web::Json<EmailView>> {
-    let row = state
-        .deps
-        .router
-        .emails()
-        .request(caller.own(id), Command::Cancel)
-        .await?;
+    let key = caller.own(id);
+    store::shown(&state.deps.db.read, key).await?;
+    let row = state.deps.router.emails().request(key, Command::Cancel).await?;
     Ok(web::Json(EmailView::from(row)))
+}
+
+/// DELETE /v1/email_messages/{id}: what it said is removed; to whom and when, and what it cost, stays.
+pub async fn delete(state: Data<State>, caller: Caller, Id(id): Id<EmailId>) -> ApiResult<HttpResponse> {
+    let key = caller.own(id);
+    store::shown(&state.deps.db.read, key).await?;
+    state.deps.router.emails().request(key, Command::Delete).await?;
+    Ok(HttpResponse::NoContent().finish())
 }

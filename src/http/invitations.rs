@@ -81,6 +81,7 @@ pub async fn create(state: Data<State>, member: Member, Json(asked): Json<Invite
     let tenant = member.tenant()?.clone();
     state.limits.member_change(tenant.id)?;
     let email = access::parse_email(&asked.email)?;
+    state.limits.invitation(tenant.id, &email)?;
     let by = Author::user(&state.deps, &member.user, &member.login_hash);
     let (base_url, is_sent) = (state.settings.public_url(), state.deps.post.from().is_some());
     let (role, inviter, keyring) = (asked.role, member.user.email, state.deps.keyring.clone());

@@ -171,7 +171,9 @@ async fn admit_here(
         Access::Public => return Ok(()),
         Access::NeedsOrLink(_) if request.query_string().contains("sig=") => return Ok(()),
         Access::AnyKey => return admit_key(state, request, None, left).await,
-        Access::Needs(scope) | Access::NeedsOrLink(scope) => return admit_key(state, request, Some(scope), left).await,
+        Access::Needs(scope) | Access::NeedsFresh(scope) | Access::NeedsOrLink(scope) => {
+            return admit_key(state, request, Some(scope), left).await;
+        }
         Access::SignedIn => user(None, false),
         Access::Member(role) => user(Some(role), false),
         Access::Fresh(role) => user(Some(role), true),
@@ -189,7 +191,8 @@ async fn admit_console(
     left: &mut Option<Left>,
 ) -> ApiResult<Option<Noted>> {
     match access {
-        Access::Needs(_) | Access::NeedsOrLink(_) => console::admit(state, request, place, left).await,
+        Access::Needs(_) | Access::NeedsOrLink(_) => console::admit(state, request, (place, false), left).await,
+        Access::NeedsFresh(_) => console::admit(state, request, (place, true), left).await,
         Access::Public | Access::AnyKey | Access::SignedIn | Access::Member(_) | Access::Fresh(_) => {
             Err(console::no_such_route(request.path()))
         }

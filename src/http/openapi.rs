@@ -74,7 +74,7 @@ fn operation(route: &Route, generator: &mut SchemaGenerator) -> Value {
     operation["security"] = match route.access {
         Access::Public => json!([]),
         Access::AnyKey => json!([{ "key": [] }]),
-        Access::Needs(scope) => json!([{ "key": [scope] }]),
+        Access::Needs(scope) | Access::NeedsFresh(scope) => json!([{ "key": [scope] }]),
         Access::NeedsOrLink(scope) => json!([{ "key": [scope] }, {}]),
         Access::SignedIn | Access::Member(_) | Access::Fresh(_) => json!([{ "session": [] }]),
     };
@@ -189,7 +189,8 @@ fn parameters(route: &Route) -> Vec<Value> {
             all.push(query(name, json!({ "type": "string" })));
         }
     }
-    if route.method == actix_web::http::Method::POST && matches!(route.access, Access::Needs(_)) {
+    if route.method == actix_web::http::Method::POST && matches!(route.access, Access::Needs(_) | Access::NeedsFresh(_))
+    {
         let schema = json!({ "type": "string", "maxLength": 255 });
         all.push(json!({ "name": "Idempotency-Key", "in": "header", "schema": schema, "description": "A request repeated with the same key takes effect only once; keys are kept for 24 hours." }));
     }

@@ -66,12 +66,12 @@ table! {
     POST "/v1/agents/{id}/duplicate" Needs(AgentsWrite), agents::duplicate, "Create an agent with the same settings.", takes agents::Duplicate, gives views::AgentView, 201;
     POST "/v1/agents/{id}/simulate" Needs(AgentsWrite), agents::simulate, "Hold a conversation in text, with stubbed functions: nothing is stored, called or billed.", lasts "a talk of up to 120 s", takes agents::Simulate, gives views::SimulationView, 200;
 
-    POST "/v1/functions" Needs(FunctionsWrite), functions::create, "Create a function that agents may call. The answer holds its `secret`, once.", takes functions::FunctionSettings, gives functions::FunctionView, 201;
+    POST "/v1/functions" NeedsFresh(FunctionsWrite), functions::create, "Create a function that agents may call. The answer holds its `secret`, once.", takes functions::FunctionSettings, gives functions::FunctionView, 201;
     GET "/v1/functions" Needs(FunctionsRead), functions::list, "List functions.", gives views::List<functions::FunctionView>, 200;
     GET "/v1/functions/{id}" Needs(FunctionsRead), functions::get, "Get a function.", gives functions::FunctionView, 200;
     PATCH "/v1/functions/{id}" Needs(FunctionsWrite), functions::change, "Change a function (JSON merge patch; `parameters` is replaced as a whole). Live calls keep the old one.", takes super::patch::Patch<functions::FunctionSettings>, gives functions::FunctionView, 200;
     DELETE "/v1/functions/{id}" Needs(FunctionsWrite), functions::delete, "Delete a function that no agent may call.", 204;
-    POST "/v1/functions/{id}/rotate_secret" Needs(FunctionsWrite), functions::rotate_secret, "Replace the signing secret. The answer holds the new one, once.", gives functions::FunctionView, 200;
+    POST "/v1/functions/{id}/rotate_secret" NeedsFresh(FunctionsWrite), functions::rotate_secret, "Replace the signing secret. The answer holds the new one, once.", gives functions::FunctionView, 200;
     POST "/v1/functions/{id}/test" Needs(FunctionsWrite), functions::test, "Call a function once, signed as in a talk; the result is in the answer.", lasts "a function of up to 120 s", takes functions::Test, gives functions::FunctionTestView, 200;
 
     GET "/v1/voices" Needs(VoicesRead), voices::list, "List voices: built-in ones and clones; filter by `type` and `status`.", gives views::List<voices::VoiceView>, 200;
@@ -89,10 +89,10 @@ table! {
     PATCH "/v1/numbers/{id}" Needs(NumbersWrite), numbers::change, "Change who answers a number (JSON merge patch).", takes super::patch::Patch<numbers::NumberSettings>, gives numbers::NumberView, 200;
     DELETE "/v1/numbers/{id}" Needs(NumbersWrite), numbers::delete, "Delete a number, and give up its claim for live use.", 204;
     GET "/v1/numbers/{id}/stats" Needs(NumbersRead), numbers::stats, "Calls to a number in the last 24 hours, and its answer rate.", gives numbers::NumberStatsView, 200;
-    POST "/v1/sip_trunks" Needs(NumbersWrite), sip_trunks::create, "Add a SIP trunk.", takes entities::sip_trunk::Definition, gives views::TrunkView, 201;
+    POST "/v1/sip_trunks" NeedsFresh(NumbersWrite), sip_trunks::create, "Add a SIP trunk.", takes entities::sip_trunk::Definition, gives views::TrunkView, 201;
     GET "/v1/sip_trunks" Needs(NumbersRead), sip_trunks::list, "List SIP trunks.", gives views::List<views::TrunkView>, 200;
     GET "/v1/sip_trunks/{id}" Needs(NumbersRead), sip_trunks::get, "Get a SIP trunk.", gives views::TrunkView, 200;
-    PATCH "/v1/sip_trunks/{id}" Needs(NumbersWrite), sip_trunks::change, "Change a SIP trunk (JSON merge patch). Passwords that are left out are kept; a pause holds from the next dial on.", takes super::patch::Patch<entities::sip_trunk::Definition>, gives views::TrunkView, 200;
+    PATCH "/v1/sip_trunks/{id}" NeedsFresh(NumbersWrite), sip_trunks::change, "Change a SIP trunk (JSON merge patch). Passwords that are left out are kept; a pause holds from the next dial on.", takes super::patch::Patch<entities::sip_trunk::Definition>, gives views::TrunkView, 200;
     DELETE "/v1/sip_trunks/{id}" Needs(NumbersWrite), sip_trunks::delete, "Delete a SIP trunk that no number uses.", 204;
     POST "/v1/sip_trunks/{id}/test" Needs(NumbersWrite), trunk_check::test, "Ask the peer of a SIP trunk whether it is there (SIP OPTIONS) and, if the trunk registers, whether it takes us for who we say we are (a REGISTER that changes nothing); what it said is in the answer.", lasts "the peer", gives trunk_check::TrunkTestView, 200;
 
@@ -132,7 +132,7 @@ table! {
     GET "/v1/campaigns/{id}/contacts" Needs(CampaignsRead), contacts::list, "List contacts; filter by `status`, `phone_number`, `email` and `external_id`.", gives views::List<views::ContactView>, 200;
     GET "/v1/campaigns/{id}/contacts/{contact_id}" Needs(CampaignsRead), contacts::get, "Get a contact.", gives views::ContactView, 200;
     PATCH "/v1/campaigns/{id}/contacts/{contact_id}" Needs(CampaignsWrite), contacts::change, "Change a contact that is waiting to be called (JSON merge patch).", takes super::patch::Patch<actors::contact::intake::Given>, gives views::ContactView, 200;
-    DELETE "/v1/campaigns/{id}/contacts/{contact_id}" Needs(CampaignsWrite), contacts::delete, "Remove a contact that was never called.", 204;
+    DELETE "/v1/campaigns/{id}/contacts/{contact_id}" Needs(CampaignsWrite), contacts::delete, "Remove a contact that was never called; of one that was, erase who it was. Its campaign goes on to count it.", 204;
     POST "/v1/campaigns/{id}/contacts/{contact_id}/retry" Needs(CampaignsWrite), contacts::retry, "Call a failed, skipped or canceled contact once more.", gives views::ContactView, 200;
     GET "/v1/campaigns/{id}/contacts/{contact_id}/eligibility" Needs(CampaignsRead), contacts::eligibility, "Whether a contact may be called now: every rule with its verdict.", gives views::EligibilityView, 200;
     GET "/v1/contacts" Needs(CampaignsRead), contacts::find, "Find contacts in all campaigns by `phone_number`, `email`, `external_id` or `name` (how it begins, in any case), those of the newest campaign first.", gives views::List<views::ContactView>, 200;
@@ -173,20 +173,22 @@ table! {
     DELETE "/r/{id}/whip/{participant_id}" Public, landing::leave, "The participant hangs up.", 204;
 
     POST "/v1/sms_messages" Needs(SmsSend), sms_messages::create, "Send an SMS, now or at a set time; finishes later.", takes sms_messages::Create, gives sms_messages::SmsView, 202;
-    GET "/v1/sms_messages" Needs(SmsSend), sms_messages::list, "List SMS; filter by `status`, `to_number` and `direction`.", gives views::List<sms_messages::SmsView>, 200;
+    GET "/v1/sms_messages" Needs(SmsSend), sms_messages::list, "List SMS; filter by `status`, `to_number`, `from_number` and `direction`.", gives views::List<sms_messages::SmsView>, 200;
     GET "/v1/sms_messages/{id}" Needs(SmsSend), sms_messages::get, "Get an SMS.", gives sms_messages::SmsView, 200;
     POST "/v1/sms_messages/{id}/cancel" Needs(SmsSend), sms_messages::cancel, "Cancel an SMS that has not been handed to the provider.", gives sms_messages::SmsView, 200;
+    DELETE "/v1/sms_messages/{id}" Needs(SmsSend), sms_messages::delete, "Erase what an SMS said that was sent, came in or has ended.", 204;
     POST "/v1/_sandbox/inbound_sms" Needs(SmsSend), sms_messages::arrive, "With a test key: simulate a text to one of your numbers.", takes sms_messages::InboundSms, gives sms_messages::InboundSmsView, 201;
     POST "/v1/email_messages" Needs(EmailSend), email_messages::create, "Send an e-mail, now or at a set time; finishes later.", takes email_messages::Create, gives email_messages::EmailView, 202;
     GET "/v1/email_messages" Needs(EmailSend), email_messages::list, "List e-mails; filter by `status`, `to` and `kind`.", gives views::List<email_messages::EmailView>, 200;
     GET "/v1/email_messages/{id}" Needs(EmailSend), email_messages::get, "Get an e-mail.", gives email_messages::EmailView, 200;
     POST "/v1/email_messages/{id}/cancel" Needs(EmailSend), email_messages::cancel, "Cancel an e-mail that has not been handed to the mail server.", gives email_messages::EmailView, 200;
+    DELETE "/v1/email_messages/{id}" Needs(EmailSend), email_messages::delete, "Erase what an e-mail said that was sent or has ended.", 204;
     POST "/v1/_internal/twilio/status/{message_id}" Public, twilio::status, "The SMS provider's report on a message; signed by the provider (`X-Twilio-Signature`).", 204;
     POST "/v1/_internal/twilio/inbound" Public, twilio::inbound, "An incoming text from the SMS provider; signed by the provider (`X-Twilio-Signature`).", 200;
     GET "/u/{token}" Public, unsubscribe::page, "The page behind a marketing mail's link (`text/html`).", 200;
     POST "/u/{token}" Public, unsubscribe::press, "Unsubscribe, from that page or a mail program (RFC 8058); answers `text/html`.", 200;
 
-    POST "/v1/webhook_endpoints" Needs(WebhooksWrite), webhook_endpoints::create, "Register a receiver. The answer holds its `secret`, once.", takes webhook_endpoints::EndpointSettings, gives views::EndpointView, 201;
+    POST "/v1/webhook_endpoints" NeedsFresh(WebhooksWrite), webhook_endpoints::create, "Register a receiver. The answer holds its `secret`, once.", takes webhook_endpoints::EndpointSettings, gives views::EndpointView, 201;
     GET "/v1/webhook_endpoints" Needs(WebhooksRead), webhook_endpoints::list, "List webhook endpoints.", gives views::List<views::EndpointView>, 200;
     GET "/v1/webhook_endpoints/{id}" Needs(WebhooksRead), webhook_endpoints::get, "Get a webhook endpoint.", gives views::EndpointView, 200;
     PATCH "/v1/webhook_endpoints/{id}" Needs(WebhooksWrite), webhook_endpoints::change, "Change a webhook endpoint (JSON merge patch).", takes super::patch::Patch<webhook_endpoints::EndpointSettings>, gives views::EndpointView, 200;
@@ -195,8 +197,8 @@ table! {
 
     POST "/v1/webhook_endpoints/{id}/enable" Needs(WebhooksWrite), webhook_endpoints::enable, "End a suspension. Held deliveries stay held until they are recovered.", gives views::EndpointView, 200;
     POST "/v1/webhook_endpoints/{id}/recover" Needs(WebhooksWrite), endpoint_deliveries::recover, "Send again what was held or failed; finishes later. Progress: `recovery` in its stats.", takes endpoint_deliveries::Recover, gives views::RecoveryView, 202;
-    POST "/v1/webhook_endpoints/{id}/rotate_secret" Needs(WebhooksWrite), webhook_endpoints::rotate_secret, "Replace the signing secret. The answer holds the new one, once; the old one also signs for a while.", takes webhook_endpoints::Rotation, gives views::EndpointView, 200;
-    POST "/v1/webhook_endpoints/{id}/revoke_previous_secret" Needs(WebhooksWrite), webhook_endpoints::revoke_previous_secret, "End the overlap of a rotation now.", gives views::EndpointView, 200;
+    POST "/v1/webhook_endpoints/{id}/rotate_secret" NeedsFresh(WebhooksWrite), webhook_endpoints::rotate_secret, "Replace the signing secret. The answer holds the new one, once; the old one also signs for a while.", takes webhook_endpoints::Rotation, gives views::EndpointView, 200;
+    POST "/v1/webhook_endpoints/{id}/revoke_previous_secret" NeedsFresh(WebhooksWrite), webhook_endpoints::revoke_previous_secret, "End the overlap of a rotation now.", gives views::EndpointView, 200;
     GET "/v1/webhook_endpoints/{id}/deliveries" Needs(WebhooksRead), endpoint_deliveries::deliveries, "List deliveries with all attempts; filter by `status`, `event_type` and `origin`.", gives views::List<views::DeliveryView>, 200;
     GET "/v1/webhook_endpoints/{id}/stats" Needs(WebhooksRead), endpoint_deliveries::stats, "Attempts by outcome, durations, what is waiting, the latest recovery.", gives views::EndpointStatsView, 200;
 

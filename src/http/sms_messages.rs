@@ -125,7 +125,7 @@ pub async fn create(state: Data<State>, caller: Caller, Json(asked): Json<Create
     let (deps, owner) = (&state.deps, (caller.tenant_id(), caller.env()));
     // A repeat of a request whose answer was lost.
     if let Some(id) = caller.object_id
-        && let Ok(row) = store::load(&deps.db.read, caller.own(id.into())).await
+        && let Ok(row) = store::shown(&deps.db.read, caller.own(id.into())).await
     {
         return Ok(HttpResponse::Accepted().json(SmsView::from(row)));
     }
@@ -171,15 +171,16 @@ pub async fn list(state: Data<State>, caller: Caller, mut params: Params) -> Api
     let filter = Filter {
         status: params.text("status")?,
         direction: params.text("direction")?,
-        to_number: number_of(&mut params)?,
+        to_number: number_of(&mut params, "to_number")?,
+        from_number: number_of(&mut params, "from_number")?,
     };
     params.finish()?;
     let listed = store::list(&state.deps.db, caller.owner(), filter, page).await?;
     Ok(web::Json(List::of(listed, |row| row.id.0, SmsView::from)))
 }
 
-fn number_of(params: &mut Params) -> ApiResult<Option<E164>> {
-    let Some(text) = params.take("to_number") else {
+fn number_of(params: &mut Params, param: &'static str) -> ApiResult<Option<E164>> {
+    let Some(text) = params.take(param) else {
         return Ok(None);
     };
     // A `+` that was not escaped arrives as a blank.
@@ -187,7 +188,7 @@ fn number_of(params: &mut Params) -> ApiResult<Option<E164>> {
     let number = format!("+{text}").parse();
     number.map(Some).map_err(|_| {
         ApiError::validation(
-            "to_number",
+            param,
             "must be in the form +<digits> (E.164); in a URL write %2B15002340000",
         )
     })
@@ -195,7 +196,7 @@ fn number_of(params: &mut Params) -> ApiResult<Option<E164>> {
 
 /// GET /v1/sms_messages/{id}
 pub async fn get(state: Data<State>, caller: Caller, Id(id): Id<SmsId>) -> ApiResult<web::Json<SmsView>> {
-    let row = store::load(&state.deps.db.read, caller.own(id)).await?;
+    let row = store::shown(&state.deps.db.read, caller.own(id)).await?;
     Ok(web::Json(SmsView::from(row)))
 }
 
@@ -206,8 +207,18 @@ pub async fn cancel(
     Id(id): Id<SmsId>,
     _: Nothing,
 ) -> ApiResult<web::Json<SmsView>> {
-    let row = state.deps.router.sms().request(caller.own(id), Command::Cancel).await?;
+    let key = caller.own(id);
+    store::shown(&state.deps.db.read, key).await?;
+    let row = state.deps.router.sms().request(key, Command::Cancel).await?;
     Ok(web::Json(SmsView::from(row)))
+}
+
+/// DELETE /v1/sms_messages/{id}: what it said is removed; to whom and when, and what it cost, stays.
+pub async fn delete(state: Data<State>, caller: Caller, Id(id): Id<SmsId>) -> ApiResult<HttpResponse> {
+    let key = caller.own(id);
+    store::shown(&state.deps.db.read, key).await?;
+    state.deps.router.sms().request(key, Command::Delete).await?;
+    Ok(HttpResponse::NoContent().finish())
 }
 
 /// An incoming text, played by the sandbox.

@@ -118,6 +118,8 @@ pub enum Fact {
         session: TenantScoped<SessionId>,
         recording: Option<RecordingId>,
     },
+    /// What an e-mail said is removed.
+    ForgetEmail(EmailId),
     /// The contact's move at the end of one call to it.
     FinishAttempt {
         contact: TenantScoped<ContactId>,

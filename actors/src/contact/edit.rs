@@ -163,37 +163,32 @@ async fn check_unique(db: &Transaction, before: &Contact, after: &Contact) -> Re
     Ok(())
 }
 
-/// Removes a contact that was never called.
+/// Removes a contact that was never called. Of one that was called, or told as skipped, who it was is erased: its campaign goes on
+/// to count it.
 #[boxed]
 pub async fn remove(deps: &Deps, target: Target) -> Result<()> {
+    let clock = deps.clock.clone();
     deps.writer
         .run(move |db| {
+            let clock = clock.clone();
             Box::pin(async move {
                 let contact = target.load(db).await?;
-                if contact.status == Status::Skipped {
-                    return Err(Error::InUse("the contact was told as skipped; its campaign can be deleted when it is over".into()));
-                }
-                if contact.last_row_id.is_some() {
-                    return Err(Error::InUse(
-                        "the contact was called, and its calls refer to it; to keep it from being called again, put its \
-                         number on the do-not-call list"
-                            .into(),
-                    ));
-                }
                 let row = campaign::load(db, target.campaign()).await?;
-                if row.status == CampaignStatus::Completed {
-                    return Err(Error::InvalidState {
-                        kind: "campaign",
-                        state: "completed",
-                        command: "lose a contact",
-                        hint: "its counts were told: delete the campaign instead",
-                    });
-                }
-                store::remove(db, contact.id).await?;
                 let mut commit = Commit::default();
-                let tally = commit.changes.tally(target.campaign());
-                tally.total -= 1;
-                *facts::count_of(tally, contact.status) -= 1;
+                let was_called = contact.last_row_id.is_some();
+                if contact.status == Status::Pending && !was_called && row.status != CampaignStatus::Completed {
+                    store::remove(db, contact.id).await?;
+                    let tally = commit.changes.tally(target.campaign());
+                    tally.total -= 1;
+                    *facts::count_of(tally, contact.status) -= 1;
+                } else {
+                    let (after, events) =
+                        machine::transition(contact.clone(), Command::Erase, &row.plan.retry, clock.now())?;
+                    if after == contact {
+                        return Ok(((), commit));
+                    }
+                    facts::contact_moved(&mut commit, &contact, after, &events);
+                }
                 // No dial that is in preparation may bring it back.
                 touch(&mut commit, row)?;
                 Ok(((), commit))

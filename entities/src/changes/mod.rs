@@ -14,7 +14,7 @@ use crate::{
     contact, delivery, delivery_attempt, dial, dispatch_block, dnc, email_message, endpoint_health, endpoint_hour,
     error::Result,
     evaluation, event, function,
-    ids::{CampaignId, ContactId, EndpointId, SessionId, SipLegId, TenantId, TenantScoped, VoiceId},
+    ids::{CampaignId, ContactId, EmailId, EndpointId, SessionId, SipLegId, TenantId, TenantScoped, VoiceId},
     inbound_call, ledger, mail, membership, message_send, number, recording, room, session, sip_leg, sms_message,
     tally, tenant, topup, transcript, user,
     values::{Env, Times},
@@ -69,6 +69,8 @@ changes! {
         sms_messages: Vec<sms_message::Model> => ReplacePredecessor, key("sms", id);
         email_messages: Vec<email_message::Model> => ReplacePredecessor, key("email", id);
         email_contents: Vec<email_message::content::Model> => Fail;
+        /// E-mails of which nobody shall read what they said.
+        emails_forgotten: Vec<EmailId> => by(writes::forget_contents);
         /// Intents to send a message.
         message_sends: Vec<message_send::Model> => Fail;
         campaign_moves: Vec<campaign_move::Model> => Fail;
@@ -193,6 +195,10 @@ mod tests {
             },
             Changes {
                 voices_forgotten: vec![VoiceId(nil)],
+                ..Changes::default()
+            },
+            Changes {
+                emails_forgotten: vec![EmailId(nil)],
                 ..Changes::default()
             },
             Changes {

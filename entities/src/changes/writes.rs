@@ -6,9 +6,9 @@ use crate::{
     connection::Transaction,
     contact,
     delivery::{self, PutAway},
-    dispatch_block,
+    dispatch_block, email_message,
     error::Result,
-    ids::{CampaignId, ContactId, EndpointId, SessionId, SipLegId, TenantId, TenantScoped, VoiceId},
+    ids::{CampaignId, ContactId, EmailId, EndpointId, SessionId, SipLegId, TenantId, TenantScoped, VoiceId},
     sip_leg, tally,
     values::Env,
     voice,
@@ -71,6 +71,11 @@ pub(super) async fn forget_samples(db: &Transaction, voices: &[VoiceId]) -> Resu
         voice::sample::delete_of(db, *voice).await?;
     }
     Ok(())
+}
+
+#[boxed]
+pub(super) async fn forget_contents(db: &Transaction, emails: &[EmailId]) -> Result<()> {
+    email_message::content::delete(db, emails).await
 }
 
 #[boxed]

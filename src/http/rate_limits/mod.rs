@@ -66,6 +66,8 @@ const MEMBER_CHANGES: u32 = 60;
 /// Changes of one member in one workspace: so many at once, and as many more a day. Whoever is let in unasked must not be signed out
 /// again and again.
 const MEMBER_SESSIONS: u32 = 5;
+/// Invitations of one address to one workspace: so many at once, and as many more a day. Each is an e-mail that nobody asked for.
+const INVITATIONS: u32 = 5;
 /// Tests of a workspace's trunks: so many at once, and as many more every minute.
 const TRUNK_TESTS: u32 = 20;
 /// Offers to join a room. A page whose network comes and goes needs fewer.
@@ -97,6 +99,7 @@ pub struct RateLimits {
     own_passwords: Keyed<UserId>,
     member_changes: Keyed<TenantId>,
     member_sessions: Keyed<(TenantId, UserId)>,
+    invitations: Keyed<(TenantId, Digest16)>,
     /// Requests to peers that a workspace names.
     trunk_tests: Keyed<TenantId>,
     /// Characters of previews of voices.
@@ -162,6 +165,7 @@ impl RateLimits {
             own_passwords: Keyed::new(per_minute(OWN_PASSWORD), clock),
             member_changes: Keyed::new(Quota::per_hour(count(MEMBER_CHANGES)), clock),
             member_sessions: Keyed::new(a_day(MEMBER_SESSIONS), clock),
+            invitations: Keyed::new(a_day(INVITATIONS), clock),
             trunk_tests: Keyed::new(per_minute((TRUNK_TESTS, TRUNK_TESTS)), clock),
             previews: Keyed::new(per_minute((PREVIEW_CHARACTERS, PREVIEW_CHARACTERS)), clock),
             joins: Keyed::new(JOINS.quota(), clock),
@@ -185,6 +189,7 @@ impl RateLimits {
         self.own_passwords.tidy();
         self.member_changes.tidy();
         self.member_sessions.tidy();
+        self.invitations.tidy();
         self.trunk_tests.tidy();
         self.previews.tidy();
         self.joins.tidy();
@@ -208,6 +213,7 @@ impl RateLimits {
             self.own_passwords.count(),
             self.member_changes.count(),
             self.member_sessions.count(),
+            self.invitations.count(),
             self.trunk_tests.count(),
             self.previews.count(),
             self.joins.count(),
@@ -336,6 +342,15 @@ impl RateLimits {
         let allowed = self.member_sessions.check(&(tenant, member));
         allowed.map(drop).map_err(|not_yet| {
             let message = format!("at most {MEMBER_SESSIONS} changes to one member a day");
+            self.too_many(message, &not_yet)
+        })
+    }
+
+    /// Somebody is invited.
+    pub fn invitation(&self, tenant: TenantId, email: &str) -> ApiResult<()> {
+        let allowed = self.invitations.check(&(tenant, digest(email)));
+        allowed.map(drop).map_err(|not_yet| {
+            let message = format!("at most {INVITATIONS} invitations of one address a day");
             self.too_many(message, &not_yet)
         })
     }

@@ -37,11 +37,14 @@ pub struct ContactView {
     pub skip_reason: Option<SkipReason>,
     /// How its last talk was classified.
     pub disposition_code: Option<String>,
+    /// Who it was is not known any more.
+    pub erased: bool,
     pub created_at: Moment,
 }
 impl From<contact::Model> for ContactView {
     fn from(contact: contact::Model) -> Self {
         let (phone_number, last_session_id) = (contact.number(), contact.last_session_id());
+        let erased = contact.is_erased();
         ContactView {
             id: contact.id,
             campaign_id: contact.campaign_id,
@@ -64,6 +67,7 @@ impl From<contact::Model> for ContactView {
             next_attempt_at: contact.next_attempt_at,
             skip_reason: contact.skip_reason,
             disposition_code: contact.disposition_code,
+            erased,
             created_at: contact.created_at,
         }
     }

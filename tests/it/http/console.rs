@@ -158,6 +158,17 @@ on_both! {
         let endpoint = owner.post(endpoints, json!({ "url": "https://example.com/hook", "event_types": ["*"] })).await.ok();
         let rotate = format!("{endpoints}/{}/rotate_secret", endpoint["id"].as_str().unwrap());
         world.advance(minutes(11)).await;
+        // What shows one, too.
+        for (route, body) in [
+            ("webhook_endpoints", json!({ "url": "https://example.com/hook", "event_types": ["*"] })),
+            ("functions", json!({ "name": "f", "url": "https://example.com/f" })),
+            ("sip_trunks", json!({ "name": "t", "host": "sip.example.com" })),
+        ] {
+            let path = format!("/v1/_internal/t/acme/test/{route}");
+            assert_eq!(owner.post(&path, body).await.error(), (403, "forbidden", Some("password")), "{route}");
+        }
+        let trunk = format!("/v1/_internal/t/acme/test/sip_trunks/{}", uuid::Uuid::nil());
+        assert_eq!(owner.send(owner.request(Method::PATCH, &trunk).json(&json!({ "password": "another" }))).await.error(), (403, "forbidden", Some("password")));
         // However it is spelled.
         for path in [rotate.clone(), rotate.replace("rotate_", "rotate%5F"), rotate.replace("rotate_secret", "revoke%5fprevious_secret")] {
             assert_eq!(owner.post(&path, json!({})).await.error(), (403, "forbidden", Some("password")), "{path}");

@@ -62,7 +62,7 @@ on_both! {
     async fn without_the_scope_a_route_is_forbidden(world: &mut World) {
         let tenant = world.tenant().await;
         for route in routes::all() {
-            let (Access::Needs(scope) | Access::NeedsOrLink(scope)) = route.access else { continue };
+            let (Access::Needs(scope) | Access::NeedsFresh(scope) | Access::NeedsOrLink(scope)) = route.access else { continue };
             let others: Vec<Scope> = Scope::ALL.iter().copied().filter(|other| *other != scope).collect();
             let api = world.api(tenant.id, Env::Test, Scopes::new(others).unwrap()).await;
             let request = api.request(route.method.as_str().parse().unwrap(), &path(&route, NOBODY, NOBODY)).json(&json!({}));
@@ -102,7 +102,7 @@ on_both! {
         world.settle().await;
         let live = world.api(owner.id, Env::Live, Scopes::all()).await;
         let mut walked = BTreeSet::new();
-        for route in routes::all().iter().filter(|route| matches!(route.access, Access::Needs(_) | Access::NeedsOrLink(_)) && route.path.contains("{id}")) {
+        for route in routes::all().iter().filter(|route| matches!(route.access, Access::Needs(_) | Access::NeedsFresh(_) | Access::NeedsOrLink(_)) && route.path.contains("{id}")) {
             let kind = route.path.split('/').nth(2).unwrap();
             let id = match kind {
                 "agents" => &agent,
@@ -179,7 +179,7 @@ fn the_list_of_routes_is_consistent() {
             route.path
         );
         let writes = route.method != "GET";
-        if let Access::Needs(scope) = route.access {
+        if let Access::Needs(scope) | Access::NeedsFresh(scope) = route.access {
             let action = scope.as_str().split_once(':').unwrap().1;
             // The messages' scopes have one action for both.
             assert!(

@@ -3,6 +3,7 @@ mod access;
 mod bad_input;
 mod console;
 mod dashboard;
+mod erasure;
 mod every_route;
 mod invited;
 mod limits;

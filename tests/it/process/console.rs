@@ -18,6 +18,7 @@ use std::process::Child;
 
 const PASSWORD: &str = "correct horse battery";
 const OWNER: &str = "a@b.co";
+const ADMIN: &str = "admin@b.co";
 const VIEWER: &str = "viewer@b.co";
 /// Time of the sandbox: a call of half a minute takes as long here.
 const SPEED: &str = "10";
@@ -40,28 +41,41 @@ impl Drop for Stage {
 
 fn on_stage(test: impl AsyncFnOnce(&mut Stage)) {
     on(Backend::Sqlite, async |place| {
-        let Some(browser) = Browser::start(Microphone::Missing).await else {
-            return;
-        };
-        let key = place.workspace();
-        let add = "workspace add-member --workspace acme --role viewer --password-stdin --email";
-        let add: Vec<&str> = add.split(' ').chain([VIEWER]).collect();
-        assert!(place.run_with(&format!("{PASSWORD}\n"), &add).status.success());
-        let serving = place.serve(&[("CALLBOARD_SANDBOX_SPEED", SPEED), ("CALLBOARD_VOICE", "tones")]);
-        let api = Calls::to(&place, key);
+        let settings = [("CALLBOARD_SANDBOX_SPEED", SPEED), ("CALLBOARD_VOICE", "tones")];
         let agent = json!({ "name": "Ann", "prompt": "x", "first_message": "Hello, this is Ann.", "max_duration_seconds": 7200,
             "brain": { "mode": "scripted", "replies": vec![json!({ "say": "I write that down." }); 60] } });
-        let agent = api.post("/v1/agents", agent).await;
-        let mut stage = Stage {
-            serving,
-            api,
-            agent,
-            browser,
-            place,
-        };
-        test(&mut stage).await;
-        terminate(&mut stage.serving);
+        play(place, Microphone::Missing, (&settings, agent), test).await;
     });
+}
+
+/// The service as `settings` want it, with one agent, a key, and a member of each role.
+async fn play(
+    place: Place,
+    microphone: Microphone<'_>,
+    (settings, agent): (&[(&str, &str)], Value),
+    test: impl AsyncFnOnce(&mut Stage),
+) {
+    let Some(browser) = Browser::start(microphone).await else {
+        return;
+    };
+    let key = place.workspace();
+    for (who, role) in [(ADMIN, "admin"), (VIEWER, "viewer")] {
+        let add = format!("workspace add-member --workspace acme --password-stdin --role {role} --email {who}");
+        let add: Vec<&str> = add.split(' ').collect();
+        assert!(place.run_with(&format!("{PASSWORD}\n"), &add).status.success());
+    }
+    let serving = place.serve(settings);
+    let api = Calls::to(&place, key);
+    let agent = api.post("/v1/agents", agent).await;
+    let mut stage = Stage {
+        serving,
+        api,
+        agent,
+        browser,
+        place,
+    };
+    test(&mut stage).await;
+    terminate(&mut stage.serving);
 }
 
 impl Stage {
@@ -172,7 +186,7 @@ fn a_manager_starts_a_campaign_and_looks_into_its_calls() {
         // Two calls a second: for longer than the test takes.
         let long = stage.campaign("Long list", 900).await;
         let path = format!("/v1/campaigns/{}", long["id"].as_str().unwrap());
-        let mut page = stage.visit(OWNER, "/t/acme/test/campaigns", DESKTOP).await;
+        let mut page = stage.visit(ADMIN, "/t/acme/test/campaigns", DESKTOP).await;
         page.until(&shows("Spring check-up")).await;
         page.until(&shows("Draft")).await;
         pictures(&mut page, "campaigns").await;
@@ -235,7 +249,7 @@ fn a_live_call_is_heard_in_words_and_ended_by_hand() {
         let call = json!({ "to_number": "+15002345600", "agent_id": stage.agent["id"], "sandbox": { "script": vec![story; 50] } });
         let session = stage.api.post("/v1/sessions", call).await;
         let id = session["id"].as_str().unwrap();
-        let mut page = stage.visit(OWNER, &format!("/t/acme/test/calls/{id}"), DESKTOP).await;
+        let mut page = stage.visit(ADMIN, &format!("/t/acme/test/calls/{id}"), DESKTOP).await;
         page.until(&shows("Hello, this is Ann.")).await;
         page.until(&shows("While it lasts")).await;
         pictures(&mut page, "live-call").await;
@@ -285,7 +299,7 @@ fn a_viewer_looks_and_changes_nothing() {
 #[test]
 fn a_stream_that_is_cut_comes_back_and_what_was_missed_is_seen() {
     on_stage(async |stage| {
-        let page = stage.visit(OWNER, "/t/acme/test/campaigns", DESKTOP).await;
+        let page = stage.visit(ADMIN, "/t/acme/test/campaigns", DESKTOP).await;
         page.until("document.querySelector('.connection.live') !== null").await;
         // Headers and events come over one connection: the service goes, and comes again.
         stage.serving.kill().unwrap();

@@ -1,6 +1,7 @@
 //! A contact: pending -> dispatched -> completed | failed | waiting -> dispatched; pending -> skipped; pending, waiting -> canceled.
 //! A retry by hand opens failed, skipped and canceled ones again, for one attempt more. A call that the service itself cut off
-//! while it rang gives its attempt back. When the campaign's rules change, who waits is judged anew.
+//! while it rang gives its attempt back. When the campaign's rules change, who waits is judged anew. Who it is can be erased,
+//! unless it is being called; whoever waits is canceled by that, and nobody erased is called again.
 //!
 //! A retry is a new session of the same contact: `contact_dispatched` comes once per attempt, `contact_completed` or
 //! `contact_failed` once per contact, `contact_skipped` only with zero attempts. Source: CONTRACT §4.
@@ -10,10 +11,10 @@ use crate::event::{
 use entities::{
     Error, Result,
     campaign::{Retry, RetryOutcome},
-    contact::{Model as Contact, SkipReason, Status, WaitReason},
+    contact::{Model as Contact, SkipReason, Status, UNCALLABLE, WaitReason},
     ids::DeliveryRowId,
     session::{self, EndReason},
-    values::{Cents, Moment},
+    values::{Cents, Moment, Variables},
 };
 use std::time::Duration;
 
@@ -33,6 +34,8 @@ pub enum Command {
     Review { last: Option<Last> },
     /// Its campaign was canceled. Many are canceled where they are: `entities::contact::cancel`.
     Cancel,
+    /// Nobody shall know any more who it was.
+    Erase,
 }
 
 /// The last call to it, or the last message, as the row tells it.
@@ -105,6 +108,18 @@ pub fn transition(contact: Contact, command: Command, retry: &Retry, now: Moment
         (Waiting, Command::Skip(_)) => Ok(give_up(contact)),
         (Pending | Waiting, Command::Defer { until, reason }) => Ok((defer(contact, until, reason), Vec::new())),
         (Pending | Waiting, Command::Cancel) => Ok((step(contact, Canceled), Vec::new())),
+        (Pending | Waiting, Command::Erase) => Ok((erase(contact, Canceled), Vec::new())),
+        (Completed | Failed | Skipped | Canceled, Command::Erase) if contact.is_erased() => Ok((contact, Vec::new())),
+        (status @ (Completed | Failed | Skipped | Canceled), Command::Erase) => {
+            Ok((erase(contact, status), Vec::new()))
+        }
+        (Dispatched, Command::Erase) => Err(refused(contact.status, "be erased")),
+        (Failed | Skipped | Canceled, Command::Retry { .. }) if contact.is_erased() => Err(Error::InvalidState {
+            kind: "contact",
+            state: "erased",
+            command: "be retried",
+            hint: "nobody knows any more who it was",
+        }),
         (Failed | Skipped | Canceled, Command::Retry { not_before }) => {
             Ok((reopen(contact, not_before, now), Vec::new()))
         }
@@ -271,6 +286,18 @@ fn reopen(mut contact: Contact, not_before: Moment, now: Moment) -> Contact {
     let mut contact = step(contact, Status::Waiting);
     contact.next_attempt_at = Some(not_before);
     contact.wait_reason = Some(WaitReason::Retry);
+    contact
+}
+
+/// It goes on to count as what it was.
+fn erase(contact: Contact, status: Status) -> Contact {
+    let mut contact = step(contact, status);
+    contact.address = contact.erased_address();
+    contact.phone_number.clear();
+    contact.zone = UNCALLABLE.into();
+    (contact.email, contact.first_name, contact.last_name) = (None, None, None);
+    (contact.external_id, contact.timezone) = (None, None);
+    contact.variables = Variables::default();
     contact
 }
 

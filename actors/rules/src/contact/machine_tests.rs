@@ -247,6 +247,7 @@ fn state(name: &str) -> Contact {
         "skipped" => after(pending(), Command::Skip(SkipReason::Invalid)),
         "canceled" => after(pending(), Command::Cancel),
         "canceled while waiting" => after(state("waiting"), Command::Cancel),
+        "erased" => after(state("failed"), Command::Erase),
         _ => panic!("no sample of {name}"),
     }
 }
@@ -258,7 +259,7 @@ fn commands() -> Vec<Command> {
     let next = |command: &Command| Some(match command {
         Dispatch { .. } => finish(call(1), BUSY), Finish(_) => Skip(SkipReason::Invalid),
         Skip(_) => defer_to(90, WaitReason::Cap), Defer { .. } => retry_at(60), Retry { .. } => Cancel,
-        Cancel => review_of(BUSY), Review { .. } => return None,
+        Cancel => review_of(BUSY), Review { .. } => Erase, Erase => return None,
     });
     std::iter::successors(Some(dispatch_as(call(9))), next).collect()
 }
@@ -343,6 +344,17 @@ fn table() -> Vec<Line> {
         (&["put off"], review_of(BUSY), To(Waiting, &[])),
         (&["dispatched", "again", "completed", "failed", "skipped"], review_of(BUSY), Unchanged),
         (CANCELED_ONES, review_of(BUSY), Unchanged),
+
+        // who it was is erased: it counts as what it was, and is not called any more
+        (UNCALLED, Command::Erase, To(Canceled, &[])),
+        (&["waiting", "put off"], Command::Erase, To(Canceled, &[])),
+        (&["dispatched", "again"], Command::Erase, Refused),
+        (&["completed"], Command::Erase, To(Completed, &[])),
+        (&["failed"], Command::Erase, To(Failed, &[])),
+        (&["skipped"], Command::Erase, To(Skipped, &[])),
+        (CANCELED_ONES, Command::Erase, To(Canceled, &[])),
+        (&["erased"], Command::Erase, Unchanged),
+        (&["erased"], retry_at(60), Refused),
 
         // a call's end that is told again, or late, moves nothing
         (&["again"], finish(call(1), TALKED), Unchanged),
@@ -741,7 +753,11 @@ struct Move {
 
 /// Everything that happened to a contact, a minute apart.
 fn life(steps: &[Step], retry: &Retry) -> Vec<Move> {
-    let (mut contact, mut moves) = (pending(), Vec::new());
+    life_of(pending(), steps, retry)
+}
+
+fn life_of(mut contact: Contact, steps: &[Step], retry: &Retry) -> Vec<Move> {
+    let mut moves = Vec::new();
     for (minutes, step) in (1..).zip(steps) {
         let nth = u128::try_from(contact.attempts).unwrap();
         let command = match step {
@@ -809,7 +825,43 @@ fn is_over(contact: &Contact) -> bool {
     end_event(contact.status).is_some() || contact.status == Status::Canceled
 }
 
+/// What a contact tells about a person.
+fn person(contact: &Contact) -> Contact {
+    Contact {
+        address: "+12025550123".into(),
+        phone_number: "+12025550123".into(),
+        zone: "America/New_York".into(),
+        email: Some("ada@example.com".into()),
+        first_name: Some("Ada".into()),
+        last_name: Some("Lovelace".into()),
+        external_id: Some("crm-1".into()),
+        timezone: Some("America/New_York".parse().unwrap()),
+        variables: serde_json::from_value(serde_json::json!({ "pet": "a goose" })).unwrap(),
+        ..contact.clone()
+    }
+}
+
 proptest! {
+    #[test]
+    fn whoever_is_erased_is_not_known_and_not_called_any_more(steps in steps(), more in steps(), plan in plans()) {
+        let now = person(&life(&steps, &plan).pop().map_or_else(pending, |step| step.after));
+        let is_called = now.status == Status::Dispatched;
+        let erased = transition(now.clone(), Command::Erase, &plan, at(5_000));
+        prop_assert_eq!(erased.is_err(), is_called);
+        let Ok((erased, told)) = erased else { return Ok(()) };
+        prop_assert!(told.is_empty() && is_over(&erased));
+        prop_assert_eq!(erased.status == now.status, is_over(&now));
+        prop_assert_eq!(erased.reachable_at(), None);
+        let left = format!("{erased:?}");
+        for what in ["2025550123", "ada@", "Ada", "Lovelace", "crm-1", "New_York", "goose"] {
+            prop_assert!(!left.contains(what), "{} in {}", what, left);
+        }
+        for Move { after, told, .. } in life_of(erased.clone(), &more, &plan) {
+            prop_assert_eq!(after, erased.clone());
+            prop_assert!(told.is_empty());
+        }
+    }
+
     #[test]
     fn attempts_never_exceed_the_plan_and_what_was_granted_and_each_is_told(steps in steps(), plan in plans()) {
         let moves = life(&steps, &plan);

@@ -5,7 +5,7 @@
 //! service crashed, it has failed with `unknown_outcome`.
 use crate::{
     contact::machine::Ending,
-    effect::{Effect, Work},
+    effect::{Effect, Fact, Work},
     message::{
         Fault, INVALID_MESSAGE, UNKNOWN_OUTCOME, is_final, machine,
         outgoing::{Outgoing, Stage, columns, unsent_row},
@@ -124,6 +124,15 @@ impl Outgoing for Email {
                 (self, Vec::new())
             }
         }
+    }
+    fn forget(&mut self, now: Moment) -> Option<Fact> {
+        self.subject.clear();
+        self.metadata = Default::default();
+        (self.from_name, self.reply_to, self.client_reference_id) = (None, None, None);
+        // A mail server likes to repeat whom it knows, or does not.
+        (self.error_message, self.provider_message_id) = (None, None);
+        self.deleted_at = Some(now);
+        Some(Fact::ForgetEmail(self.id))
     }
     fn ending(&self) -> Ending {
         let code = self.error_code.as_deref().unwrap_or_default();

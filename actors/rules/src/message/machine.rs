@@ -3,7 +3,8 @@
 //! its [`Outgoing`].
 //!
 //! `sending` is told as `queued`: the intent is committed, and the message may have left. From there it is never handed over
-//! again unless whoever was to take it did not. It is charged when it was taken.
+//! again unless whoever was to take it did not. It is charged when it was taken. Once it has left, or ended, what it said can be
+//! erased; its state stays.
 use super::{
     Block, Fault, MessageRejectReason, UNKNOWN_OUTCOME,
     outgoing::{Outgoing, Stage},
@@ -52,6 +53,8 @@ pub enum Command<Own> {
         why: String,
     },
     Cancel,
+    /// Nobody shall read any more what it said.
+    Delete,
     Own(Own),
 }
 
@@ -68,6 +71,7 @@ impl<Own: Debug> Debug for Command<Own> {
             Command::Refused(fault) => f.debug_tuple("Refused").field(fault).finish(),
             Command::Lost { why } => f.debug_tuple("Lost").field(why).finish(),
             Command::Cancel => f.write_str("Cancel"),
+            Command::Delete => f.write_str("Delete"),
             Command::Own(own) => own.fmt(f),
         }
     }
@@ -106,17 +110,18 @@ pub fn transition<M: Outgoing>(row: M, command: Command<M::Own>, now: Moment) ->
         }
         (Sending, Command::Lost { why }) => Ok(row.lost(why, now)),
         (Scheduled | Queued, Command::Cancel) => Ok(cancel(row, now)),
+        (Sent(_) | Over(..) | Canceled, Command::Delete) => Ok(delete(row, now)),
         (_, Command::Own(own)) => Ok(row.own(own, now)),
         (Sent(_) | Over(..), Command::Taken(answer)) => Ok((row.taken_late(answer), Vec::new())),
-        (Sending, Command::Cancel) => Err(too_late("queued", "it is being sent: wait for the outcome")),
-        (Sent(who), Command::Cancel) => Err(too_late("sent", who)),
-        (Over(state, why), Command::Cancel) => Err(too_late(state, why)),
-        (Scheduled | Sending | Sent(_) | Over(..) | Canceled, Command::Begin) => Err(Error::InvalidState {
-            kind: "message",
-            state: "settled",
-            command: "be sent",
-            hint: "it is sent once",
-        }),
+        (Sending, Command::Cancel) => Err(refused("queued", "be canceled", WAIT)),
+        (Sent(who), Command::Cancel) => Err(refused("sent", "be canceled", who)),
+        (Over(state, why), Command::Cancel) => Err(refused(state, "be canceled", why)),
+        (Scheduled, Command::Delete) => Err(refused("scheduled", "be deleted", "cancel it first")),
+        (Queued, Command::Delete) => Err(refused("queued", "be deleted", "cancel it first")),
+        (Sending, Command::Delete) => Err(refused("queued", "be deleted", WAIT)),
+        (Scheduled | Sending | Sent(_) | Over(..) | Canceled, Command::Begin) => {
+            Err(refused("settled", "be sent", "it is sent once"))
+        }
         // Ticks come early, work reports late, providers repeat themselves: no change, not an error.
         (_, Command::Tick)
         | (Sending | Sent(_) | Over(..) | Canceled, Command::Bar(_))
@@ -140,11 +145,13 @@ fn is_due<M: Outgoing>(row: &M, now: Moment) -> bool {
     row.seen().wake_at.is_some_and(|at| now >= at)
 }
 
-fn too_late(state: &'static str, hint: &'static str) -> Error {
+const WAIT: &str = "it is being sent: wait for the outcome";
+
+fn refused(state: &'static str, command: &'static str, hint: &'static str) -> Error {
     Error::InvalidState {
         kind: "message",
         state,
-        command: "be canceled",
+        command,
         hint,
     }
 }
@@ -281,6 +288,15 @@ fn cancel<M: Outgoing>(mut row: M, now: Moment) -> (M, Vec<Effect>) {
     let moved = row.moved();
     (*moved.error_code, *moved.error_message) = (None, None);
     end(row, M::CANCELED, now)
+}
+
+/// A second time is no change.
+fn delete<M: Outgoing>(mut row: M, now: Moment) -> (M, Vec<Effect>) {
+    if row.seen().deleted_at.is_some() {
+        return (row, Vec::new());
+    }
+    let forgotten = row.forget(now).map(Effect::from);
+    (row, forgotten.into_iter().collect())
 }
 
 /// It ends unsent: what was held for it is given back.

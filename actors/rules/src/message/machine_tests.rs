@@ -90,6 +90,7 @@ fn commands<M: Sample>() -> Vec<(&'static str, Command<M::Own>)> {
         ("Refused", Command::Refused(Fault::new(OPTED_OUT, ""))),
         ("Lost", lost()),
         ("Cancel", Command::Cancel),
+        ("Delete", Command::Delete),
     ];
     all.extend(M::own_commands());
     all
@@ -143,6 +144,18 @@ const TABLE: &[(&str, &str, &str, &str)] = &[
     ("both",  "Sending Sent Failed",                         "Cancel",      "!"),
     ("sms",   "Delivered Undelivered Unknown Received",      "Cancel",      "!"),
     ("email", "Bounced",                                     "Cancel",      "!"),
+
+    ("both",  "Sent",                                        "Delete",      "Sent"),
+    ("both",  "Failed",                                      "Delete",      "Failed"),
+    ("both",  "Canceled",                                    "Delete",      "Canceled"),
+    ("sms",   "Delivered",                                   "Delete",      "Delivered"),
+    ("sms",   "Undelivered",                                 "Delete",      "Undelivered"),
+    ("sms",   "Unknown",                                     "Delete",      "Failed"),
+    ("sms",   "Received",                                    "Delete",      "Received"),
+    ("email", "Bounced",                                     "Delete",      "Bounced"),
+    ("both",  "Scheduled Queued Sending",                    "Delete",      "!"),
+    ("sms",   "Tried",                                       "Delete",      "!"),
+    ("email", "Deferred",                                    "Delete",      "!"),
 ];
 
 fn lines<M: Sample>() -> impl Iterator<Item = &'static (&'static str, &'static str, &'static str, &'static str)> {

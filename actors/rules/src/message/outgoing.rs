@@ -2,7 +2,7 @@
 use super::Fault;
 use crate::{
     contact::machine::Ending,
-    effect::{Effect, Work},
+    effect::{Effect, Fact, Work},
 };
 use entities::{
     ids::{CampaignId, ContactId, TenantScoped},
@@ -62,6 +62,8 @@ pub trait Outgoing: Clone + PartialEq + Unpin + Send + 'static {
         None
     }
     fn own(self, command: Self::Own, now: Moment) -> (Self, Vec<Effect>);
+    /// What it said goes, and what only it knows of the other side; whom it went to stays, for what refers to it.
+    fn forget(&mut self, now: Moment) -> Option<Fact>;
     /// What its end means to its campaign's contact.
     fn ending(&self) -> Ending;
 }
@@ -81,6 +83,7 @@ pub struct Seen<M: Outgoing> {
     pub cost_cents: Cents,
     pub version: i32,
     pub created_at: Moment,
+    pub deleted_at: Option<Moment>,
 }
 
 /// What of a row moves.
@@ -115,6 +118,7 @@ macro_rules! columns {
                 cost_cents: self.cost_cents,
                 version: self.version,
                 created_at: self.created_at,
+                deleted_at: self.deleted_at,
             }
         }
         fn moved(&mut self) -> $crate::message::outgoing::Moved<'_, Self::Phase> {
@@ -161,6 +165,7 @@ macro_rules! unsent_row {
             created_at: $now,
             sent_at: None,
             ended_at: None,
+            deleted_at: None,
             $($own)*
         }
     };

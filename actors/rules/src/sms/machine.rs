@@ -147,6 +147,13 @@ impl Outgoing for Sms {
             Scheduled | Queued | Delivered | Undelivered | Failed | Canceled | Received => (self, Vec::new()),
         }
     }
+    fn forget(&mut self, now: Moment) -> Option<Fact> {
+        self.body.clear();
+        self.metadata = Default::default();
+        (self.client_reference_id, self.error_message) = (None, None);
+        self.deleted_at = Some(now);
+        None
+    }
     fn ending(&self) -> Ending {
         let code = self.error_code.as_deref().unwrap_or_default();
         match self.phase {

@@ -29,7 +29,7 @@ export const concerns = (id) => ({ data }) => data.campaign_id === id || data.id
 
 const isClosed = (rules) => rules.some(({ rule, verdict }) => rule === 'hours' && verdict !== 'yes');
 const addressOf = ({ phone_number: number, email }) => number || email || words.none;
-const titleOf = (contact) => nameOf(contact) || addressOf(contact);
+const titleOf = (contact) => (contact.erased ? text.erased : nameOf(contact) || addressOf(contact));
 
 function Eligibility({ contact, campaign, close }) {
   const isPhone = campaign.channel === 'phone';
@@ -146,14 +146,14 @@ export function Contacts({ campaign, reload }) {
     return {
       key: id,
       cells: [
-        nameOf(contact) || html`<span class="muted">${text.nameless}</span>`, html`<span class="wrap">${addressOf(contact)}</span>`,
+        nameOf(contact) || html`<span class="muted">${contact.erased ? text.erased : text.nameless}</span>`, html`<span class="wrap">${addressOf(contact)}</span>`,
         html`<${Badge} of=${its} />${waits && html` <span class="hint">${text.waits(waits)}</span>`}${skipped && html` <span class="hint">${text.skipped(skipped)}</span>`}`,
         html`${count(attempts)}${last && html` <a href=${to('calls', last)}>${text.lastCall}</a>`}
           ${message && html` <a href=${to('messages', message, { kind: campaign.channel })}>${text.lastMessage}</a>`}`,
         html`<${Time} of=${contact.next_attempt_at} />`,
         html`<div class="row-actions">
           ${button(text.why(isPhone), () => setOpen({ kind: Eligibility, contact }))}
-          ${isWriter && !isOver && OVER.includes(its) && button(text.retry(isPhone), () => retry(contact))}
+          ${isWriter && !isOver && OVER.includes(its) && !contact.erased && button(text.retry(isPhone), () => retry(contact))}
           ${isWriter && !isOver && OPEN.includes(its) && button(words.edit, () => setOpen({ kind: Edit, contact }))}
           ${isWriter && !isOver && its === 'pending' && !wasReached(contact) && button(words.remove, () => setOpen(removal(contact)), 'danger')}
         </div>`,

@@ -12,7 +12,7 @@ import { whoOf } from './overview.js';
 
 const text = words.compliance.person;
 const PAGE = 100;
-/** Of each kind so much is found, and erased, at once. Contacts come in one page: there is no next one to ask for. */
+/** Of each kind so much is found, and erased, at once. Contacts come in one page: those that are erased make room for the next. */
 const MOST = 1_000;
 /** Of what is found so much is listed. */
 const LISTED = 20;
@@ -29,30 +29,43 @@ function whomOf(typed) {
   return { number };
 }
 
-/** Where each kind is found, and what is told of one. */
+/** Not handed over yet: it is canceled first. */
+const isOpen = ({ status }) => ['scheduled', 'queued', 'deferred'].includes(status);
+const isLive = (session) => session.ended_at === null;
+/** It is being called. */
+const isBusy = ({ status }) => status === 'dispatched';
+
+/**
+ * Where each kind is found, what is told of one, and how one is erased; without `erase` it stays. In the order in which they are erased:
+ * contacts last, for by them calls are found.
+ */
 const KINDS = {
   sessions: {
-    // Of an address the API finds none: what a session knows of it is not looked through.
-    path: ({ number }) => number && `/sessions${query({ phone_number: number })}`,
+    paths: ({ number }) => [number && `/sessions${query({ phone_number: number })}`],
     tell: (session) => ({ label: `${whoOf(session)}, ${time(session.created_at)}`, href: to('calls', session.id) }),
-  },
-  contacts: {
-    path: ({ number, email }) => `/contacts${query({ phone_number: number, email })}`,
-    tell: (contact) => ({ label: `${nameOf(contact) || text.contactOf}, ${words.status(contact.status)}`, href: to('campaigns', contact.campaign_id) }),
+    erase: (session) => !isLive(session) && { path: session.room_id ? `/rooms/${session.room_id}` : `/sessions/${session.id}` },
   },
   sms: {
-    path: ({ number }) => number && `/sms_messages${query({ to_number: number })}`,
+    paths: ({ number }) => ['to_number', 'from_number'].map((side) => number && `/sms_messages${query({ [side]: number })}`),
     tell: (sms) => ({ label: `${sms.body.slice(0, 60)}, ${time(sms.created_at)}`, href: to('messages', sms.id, { kind: 'sms' }) }),
+    erase: (sms) => ({ path: `/sms_messages/${sms.id}`, isOpen: isOpen(sms) }),
   },
   emails: {
-    path: ({ email }) => email && `/email_messages${query({ to: email })}`,
+    paths: ({ email }) => [email && `/email_messages${query({ to: email })}`],
     tell: (mail) => ({ label: `${mail.subject.slice(0, 60)}, ${time(mail.created_at)}`, href: to('messages', mail.id, { kind: 'email' }) }),
+    erase: (mail) => ({ path: `/email_messages/${mail.id}`, isOpen: isOpen(mail) }),
+  },
+  contacts: {
+    paths: ({ number, email }) => [`/contacts${query({ phone_number: number, email })}`],
+    tell: (contact) => ({ label: `${nameOf(contact) || text.contactOf}, ${words.status(contact.status)}`, href: to('campaigns', contact.campaign_id) }),
+    erase: (contact) => !isBusy(contact) && { path: `/campaigns/${contact.campaign_id}/contacts/${contact.id}` },
   },
   dnc: {
-    path: ({ number, email }) => `/dnc${query({ phone_number: number, email })}`,
+    paths: ({ number, email }) => [`/dnc${query({ phone_number: number, email })}`],
     tell: (entry) => ({ label: `${entry.channels.join(', ')}, ${time(entry.created_at)}` }),
   },
 };
+const ERASED = Object.keys(KINDS).filter((kind) => KINDS[kind].erase);
 
 async function allOf(path) {
   const rows = [];
@@ -64,46 +77,62 @@ async function allOf(path) {
   return { rows, hasMore: page.has_more };
 }
 
-/** By kind; one that cannot be looked up keeps nobody from the others. */
+/** One list of them all; one that cannot be looked up keeps nobody from the others. */
+async function lookUp(paths) {
+  try {
+    const lists = [];
+    for (const path of paths) lists.push(await allOf(path));
+    return { rows: lists.flatMap(({ rows }) => rows), hasMore: lists.some(({ hasMore }) => hasMore) };
+  } catch (error) {
+    return { rows: [], hasMore: false, error };
+  }
+}
+
+/** By kind. An address leads to calls by the contacts that have it. */
 async function search(whom) {
-  const kinds = Object.entries(KINDS).filter(([, { path }]) => path(whom));
-  const found = await Promise.all(kinds.map(async ([kind, { path }]) => {
-    try {
-      return [kind, await allOf(path(whom))];
-    } catch (error) {
-      return [kind, { rows: [], hasMore: false, error }];
-    }
-  }));
-  return Object.fromEntries(found);
+  const found = Object.fromEntries(await Promise.all(Object.entries(KINDS).map(async ([kind, { paths }]) => {
+    const asked = paths(whom).filter(Boolean);
+    return [kind, { ...await lookUp(asked), isUnknown: !asked.length }];
+  })));
+  if (whom.email) {
+    const called = found.contacts.rows.filter(({ last_session_id: session }) => session);
+    found.sessions = await lookUp(called.map(({ id }) => `/sessions${query({ contact_id: id })}`));
+  }
+  return found;
 }
 
-const isLive = (session) => session.ended_at === null;
-const wasCalled = ({ attempts, last_session_id: session, last_message_id: message }) => attempts > 0 || Boolean(session ?? message);
+/** What can be erased now. */
+const stepsOf = (found) => ERASED.flatMap((kind) => found[kind].rows
+  .map((row) => KINDS[kind].erase(row)).filter(Boolean).map((step) => ({ ...step, kind })));
 
-/** What the API can erase, in this order: nobody is called any more before what was said is gone. */
-function stepsOf({ contacts, sessions }) {
-  return [
-    ...contacts.rows.filter((contact) => !wasCalled(contact))
-      .map(({ id, campaign_id: campaign }) => ({ kind: 'contacts', path: `/campaigns/${campaign}/contacts/${id}` })),
-    ...sessions.rows.filter((session) => !isLive(session))
-      .map(({ id, room_id: room }) => ({ kind: 'sessions', path: room ? `/rooms/${room}` : `/sessions/${id}` })),
-  ];
-}
-
-/** Erases one thing; what is gone already is erased too. */
-async function erase({ path }) {
+/** Asks, and asks again where the server wants it slower. */
+async function patiently(method, path) {
   for (let pauses = 0; ; pauses += 1) {
     try {
-      return await call('DELETE', path);
+      return await call(method, path);
     } catch (error) {
-      if (error.status === 404) return null;
       if (error.status !== 429 || pauses >= MOST_PAUSES) throw error;
       await new Promise((done) => { setTimeout(done, PAUSE_MS); });
     }
   }
 }
 
-const countOf = (steps, kind) => steps.filter((step) => step.kind === kind).length;
+/** Erases one thing; what is gone already is erased too. */
+async function erase({ path, isOpen: isToCancel }) {
+  try {
+    if (isToCancel) await patiently('POST', `${path}/cancel`);
+    return await patiently('DELETE', path);
+  } catch (error) {
+    if (error.status === 404) return null;
+    throw error;
+  }
+}
+
+/** `3 calls, 1 SMS`: as many as there are of each kind. */
+function amountsOf(steps) {
+  const amount = (kind) => [kind, steps.filter((step) => step.kind === kind).length];
+  return ERASED.map(amount).filter(([, many]) => many).map(([kind, many]) => text.amount[kind](many)).join(', ');
+}
 
 /** What went wrong, each reason once, with how often it did. */
 function reasonsOf(failures) {
@@ -158,7 +187,7 @@ function Holdings({ found }) {
       html`<${Found} kind=${kind} of=${of} />`, text.fate[kind],
     ],
   });
-  return html`<${Table} label=${text.title} columns=${Object.values(text.columns)} rows=${Object.entries(found).map(row)} />`;
+  return html`<${Table} label=${text.title} columns=${Object.values(text.columns)} rows=${Object.entries(found).filter(([, { isUnknown }]) => !isUnknown).map(row)} />`;
 }
 
 function AskToErase({ who, whom, steps, isListed, close, begin }) {
@@ -169,7 +198,7 @@ function AskToErase({ who, whom, steps, isListed, close, begin }) {
   };
   return html`
     <${FormDialog} title=${text.confirm.title(who)} act=${act} submit=${text.confirm.yes} close=${close} isDanger>
-      <p>${text.confirm.text(countOf(steps, 'sessions'), countOf(steps, 'contacts'))}</p>
+      <p>${text.confirm.text(amountsOf(steps))}</p>
       ${!isListed && html`<${Check} name="dnc" label=${text.confirm.dnc} hint=${text.confirm.dncHint} defaultChecked />`}
     <//>`;
 }
@@ -177,20 +206,20 @@ function AskToErase({ who, whom, steps, isListed, close, begin }) {
 /** Why not all of it goes: what applies to this person. */
 function staysOf({ sessions, contacts, sms, emails }, isListed) {
   const applies = {
-    calls: sessions?.rows.length, contacts: contacts?.rows.some(wasCalled), messages: sms?.rows.length || emails?.rows.length, events: true,
+    calls: sessions.rows.length, contacts: contacts.rows.length, messages: sms.rows.length || emails.rows.length, events: true,
     receivers: true, dnc: isListed, ledger: true,
   };
   return Object.keys(applies).filter((name) => applies[name]).map((name) => text.staysOf[name]);
 }
 
-function Outcome({ erased, failures, isListed, hasMore, live, stays }) {
+function Outcome({ erased, failures, isListed, hasMore, busy, stays }) {
   const heading = useRef(null);
   useEffect(() => heading.current.focus(), []);
-  const all = [...reasonsOf(failures), ...(live ? [text.failure(count(live), text.live)] : [])];
+  const all = [...reasonsOf(failures), ...(busy ? [text.failure(count(busy), text.busy)] : [])];
   return html`
     <section class="stack tight panel tools outcome" aria-labelledby="outcome">
       <h3 id="outcome" ref=${heading} tabindex="-1">${text.done}</h3>
-      <p>${text.erased(countOf(erased, 'sessions'), countOf(erased, 'contacts'))} ${isListed && text.listed}</p>
+      <p>${text.erased(amountsOf(erased))} ${isListed && text.listed}</p>
       ${hasMore && html`<p class="notice">${text.again}</p>`}
       ${all.length > 0 && html`<h4>${text.failures}</h4><ul class="bullets">${all.map((reason) => html`<li key=${reason} class="wrap">${reason}</li>`)}</ul>`}
       <h4>${text.stays}</h4>
@@ -209,10 +238,8 @@ function Held({ whom, who }) {
   return html`
     <div class="stack tight"><h3><bdi>${text.found(who)}</bdi></h3><p class="hint">${whom.email ? text.onlyByNumber : text.onlyByAddress}</p></div>
     <${Loaded} of=${loaded}>${(found) => {
-      const none = { rows: [] };
-      const { sessions = none, contacts = none, dnc = none } = found;
-      const steps = stepsOf({ sessions, contacts });
-      const isListed = dnc.rows.length > 0;
+      const steps = stepsOf(found);
+      const isListed = found.dnc.rows.length > 0;
       const begin = async (isNew) => {
         setOutcome(null);
         const done = await eraseAll(steps, setProgress, () => isOver.current);
@@ -220,7 +247,8 @@ function Held({ whom, who }) {
         setProgress(null);
         await loaded.reload();
         setOutcome({
-          ...done, isListed: isListed || isNew, hasMore: sessions.hasMore || contacts.hasMore, live: sessions.rows.filter(isLive).length,
+          ...done, isListed: isListed || isNew, hasMore: ERASED.some((kind) => found[kind].hasMore),
+          busy: found.sessions.rows.filter(isLive).length + found.contacts.rows.filter(isBusy).length,
           stays: staysOf(found, isListed || isNew),
         });
       };

@@ -68,7 +68,7 @@ async fn shown_path(page: &Page, kind: &str) -> String {
 #[test]
 fn an_agent_is_written_compared_restored_and_tried_out() {
     on_stage(async |stage| {
-        let mut page = stage.visit(OWNER, "/t/acme/test/agents", DESKTOP).await;
+        let mut page = stage.visit(ADMIN, "/t/acme/test/agents", DESKTOP).await;
         page.until(&shows("Ann")).await;
         pictures(&mut page, "agents").await;
 
@@ -208,7 +208,7 @@ fn an_agent_is_written_compared_restored_and_tried_out() {
 fn a_function_is_made_tested_given_a_new_secret_and_deleted() {
     on_stage(async |stage| {
         let functions = FunctionServer::start(|_| Reply::Json(json!({ "slots": ["9:00"] })));
-        let mut page = stage.visit(OWNER, "/t/acme/test/functions", DESKTOP).await;
+        let mut page = stage.visit(ADMIN, "/t/acme/test/functions", DESKTOP).await;
         page.until(&shows("No function yet.")).await;
         pictures(&mut page, "functions-empty").await;
         page.screen(DESKTOP).await;
@@ -329,25 +329,10 @@ fn on_stage_with_a_microphone(test: impl AsyncFnOnce(&mut Stage)) {
         let microphone = place.folder.path().join("microphone.wav");
         let speech = Sound::silence(8_000).then(Sound::of_mu_law(SENTENCE));
         speech.then(Sound::silence(7_000)).write(&microphone);
-        let Some(browser) = Browser::start(Microphone::Plays(&microphone)).await else {
-            return;
-        };
-        let key = place.workspace();
-        let serving = place.serve(&[]);
-        let api = Calls::to(&place, key);
         // Enough for a talk as long as any test.
         let agent = json!({ "name": "Ann", "prompt": "x", "first_message": HELLO,
             "brain": { "mode": "scripted", "replies": vec![json!({ "say": ANSWER }); 40] } });
-        let agent = api.post("/v1/agents", agent).await;
-        let mut stage = Stage {
-            serving,
-            api,
-            agent,
-            browser,
-            place,
-        };
-        test(&mut stage).await;
-        terminate(&mut stage.serving);
+        play(place, Microphone::Plays(&microphone), (&[], agent), test).await;
     });
 }
 
@@ -363,7 +348,7 @@ const TALK: &str = ".talk-start form > .actions > button";
 fn an_agent_is_talked_with_in_the_page_which_shows_how_soon_it_answers() {
     on_stage_with_a_microphone(async |stage| {
         let path = format!("/t/acme/test/agents/{}?view=talk", stage.agent["id"].as_str().unwrap());
-        let mut page = stage.visit(OWNER, &path, DESKTOP).await;
+        let mut page = stage.visit(ADMIN, &path, DESKTOP).await;
         page.until("document.querySelector('.talk-start') !== null").await;
 
         // Who does not give the microphone is told what to do, and no room was made.

@@ -57,6 +57,7 @@ fn a_recorded_call_is_read_heard_judged_and_forgotten() {
         let session = recorded_call(stage, &agent).await;
         let id = session["id"].as_str().unwrap();
         let path = format!("/v1/sessions/{id}");
+        // Who has heard a recording owners only can read.
         let mut page = stage.visit(OWNER, &format!("/t/acme/test/calls/{id}"), DESKTOP).await;
 
         // Its words, with what the function was told and has answered.
@@ -147,7 +148,7 @@ fn a_live_call_is_steered_by_hand() {
         let call = json!({ "to_number": "+15002345600", "agent_id": stage.agent["id"], "sandbox": { "script": vec![story; 50] } });
         let session = stage.api.post("/v1/sessions", call).await;
         let id = session["id"].as_str().unwrap();
-        let mut page = stage.visit(OWNER, &format!("/t/acme/test/calls/{id}"), DESKTOP).await;
+        let mut page = stage.visit(ADMIN, &format!("/t/acme/test/calls/{id}"), DESKTOP).await;
         page.until(&shows("Let the agent say")).await;
 
         // It is said, and read a moment later.
@@ -210,7 +211,7 @@ fn calls_are_counted_filtered_and_found() {
         stage.api.until(&path, |session| session["phase"] == "ended").await;
 
         // Numbers that end in 0 talk, 1 and 2 do not, 3 is a machine; and one is busy.
-        let mut page = stage.visit(OWNER, "/t/acme/test/overview", DESKTOP).await;
+        let mut page = stage.visit(ADMIN, "/t/acme/test/overview", DESKTOP).await;
         page.until("document.querySelectorAll('.plot canvas').length === 2")
             .await;
         page.until(&shows("6 calls, ")).await;

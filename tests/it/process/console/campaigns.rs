@@ -60,7 +60,7 @@ const COLUMNS: &str = "[...document.querySelectorAll('td select')].map(({ value 
 #[test]
 fn a_list_becomes_a_campaign_that_calls() {
     on_stage(async |stage| {
-        let mut page = stage.visit(OWNER, "/t/acme/test/campaigns", DESKTOP).await;
+        let mut page = stage.visit(ADMIN, "/t/acme/test/campaigns", DESKTOP).await;
         press(&page, "New campaign").await;
         page.until("document.querySelector('[name=agent_id]') !== null").await;
         press(&page, "Next: contacts").await;
@@ -182,7 +182,7 @@ fn a_list_becomes_a_campaign_that_calls() {
 #[test]
 fn a_draft_is_kept_scheduled_and_changed_contact_by_contact() {
     on_stage(async |stage| {
-        let mut page = stage.visit(OWNER, "/t/acme/test/campaigns", DESKTOP).await;
+        let mut page = stage.visit(ADMIN, "/t/acme/test/campaigns", DESKTOP).await;
         let id = begin(stage, &page, "Reminders").await;
         let path = format!("/v1/campaigns/{id}");
         // A list without names, with numbers only.
@@ -304,7 +304,7 @@ const READ: &str = "
 #[test]
 fn lists_are_read_as_programs_write_them_and_sent_in_pieces_that_keep_their_lines() {
     on_stage(async |stage| {
-        let page = stage.visit(OWNER, "/t/acme/test/overview", DESKTOP).await;
+        let page = stage.visit(ADMIN, "/t/acme/test/overview", DESKTOP).await;
         for (bytes, written) in [
             ("phone,name\n+1,Zoë\n".as_bytes().to_vec(), "phone,name\r\n+1,Zoë"),
             (

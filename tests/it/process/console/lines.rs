@@ -68,7 +68,7 @@ async fn choose_file(page: &Page, text: &str) {
 fn the_do_not_call_list_is_asked_filled_and_emptied() {
     on_stage(async |stage| {
         let of = |number: &str| format!("/v1/dnc/check?phone_number=%2B{number}");
-        let mut page = stage.visit(OWNER, "/t/acme/test/dnc", DESKTOP).await;
+        let mut page = stage.visit(ADMIN, "/t/acme/test/dnc", DESKTOP).await;
         page.until(&shows("Nobody is on the list yet.")).await;
         write(&page, "[name=who]", "(500) 234-0007").await;
         press(&page, "Check").await;
@@ -135,7 +135,7 @@ fn the_do_not_call_list_is_asked_filled_and_emptied() {
 #[test]
 fn a_number_gets_an_agent_and_is_called() {
     on_stage(async |stage| {
-        let mut page = stage.visit(OWNER, "/t/acme/test/numbers", DESKTOP).await;
+        let mut page = stage.visit(ADMIN, "/t/acme/test/numbers", DESKTOP).await;
         page.until(&shows("No number yet.")).await;
         press(&page, "Add number").await;
         write(&page, "dialog [name=phone_number]", "(500) 555-0100").await;
@@ -215,7 +215,7 @@ fn a_number_gets_an_agent_and_is_called() {
 fn a_trunk_is_made_tested_corrected_paused_and_deleted() {
     on_stage(async |stage| {
         let peer = Registrar::start("acme", "secret").await;
-        let mut page = stage.visit(OWNER, "/t/acme/test/trunks", DESKTOP).await;
+        let mut page = stage.visit(ADMIN, "/t/acme/test/trunks", DESKTOP).await;
         page.until(&shows("No SIP trunk yet.")).await;
         press(&page, "Add trunk").await;
         write(&page, "[name=name]", "Carrier").await;

@@ -128,7 +128,7 @@ fn somebody_is_invited_joins_gets_another_role_and_is_let_go() {
         confirm(&page, "Remove").await;
         page.until(&shows("carl@b.co is no longer a member.")).await;
         let members = body(&page, "/v1/_internal/t/acme/members").await;
-        assert_eq!(members["data"].as_array().unwrap().len(), 2, "{members}");
+        assert_eq!(members["data"].as_array().unwrap().len(), 3, "{members}");
         // The last owner stays.
         page.click("[aria-label='Remove: a@b.co']").await;
         confirm(&page, "Remove").await;
@@ -232,6 +232,32 @@ fn a_person_sees_and_ends_sessions_and_replaces_a_lost_password() {
 }
 
 #[test]
+fn an_admin_does_all_but_give_others_access() {
+    on_stage(async |stage| {
+        let mut page = stage.visit(ADMIN, "/t/acme/test/members", DESKTOP).await;
+        page.until(&shows(VIEWER)).await;
+        let tools = "[...document.querySelectorAll('#console button')].map((one) => one.innerText).filter((word) => /Invite|Remove|Change/.test(word))";
+        assert_eq!(page.value(tools).await, json!([]), "only owners say who belongs to it");
+        pictures(&mut page, "members-admin").await;
+        let join = format!(
+            "fetch('/v1/_internal/t/acme/members', {{ method: 'POST', headers: {{ 'Content-Type': 'application/json' }}, \
+             body: JSON.stringify({{ email: {}, role: 'owner' }}) }}).then((answer) => answer.status)",
+            json!(ADMIN)
+        );
+        assert_eq!(page.value(&join).await, 403);
+        press(&page, "Compliance").await;
+        page.until(&shows("Only owners can read this.")).await;
+        // What a key may do, an admin may, and a secret is shown once the password was given.
+        press(&page, "Webhooks").await;
+        page.until(&shows("Add endpoint")).await;
+        let create = "fetch('/v1/_internal/t/acme/test/webhook_endpoints', { method: 'POST', headers: { 'Content-Type': 'application/json' }, \
+             body: JSON.stringify({ url: 'https://example.com/hook', event_types: ['*'] }) }).then((answer) => answer.status)";
+        assert_eq!(page.value(create).await, 201);
+        is_well(&page).await;
+    });
+}
+
+#[test]
 fn credits_are_explained_and_topped_up_and_a_person_is_erased() {
     on_stage(async |stage| {
         // What is free sets nothing aside.
@@ -281,6 +307,13 @@ fn credits_are_explained_and_topped_up_and_a_person_is_erased() {
         let session = format!("/v1/sessions/{}", session["id"].as_str().unwrap());
         stage.api.until(&session, |session| session["phase"] == "ended").await;
         let campaign = stage.campaign("Never called", 1).await;
+        let sms = json!({ "to_number": "+15002340000", "body": "Your parcel comes at five." });
+        let sms = stage.api.post("/v1/sms_messages", sms).await;
+        let sms = format!("/v1/sms_messages/{}", sms["id"].as_str().unwrap());
+        stage.api.until(&sms, |sms| !sms["ended_at"].is_null()).await;
+        let reply = json!({ "to_number": "+15002349999", "from_number": "+15002340000", "body": "Leave it with Zoë." });
+        let reply = stage.api.post("/v1/_sandbox/inbound_sms", reply).await;
+        let reply = format!("/v1/sms_messages/{}", reply["message"]["id"].as_str().unwrap());
         press(&page, "Compliance").await;
         page.until(&shows("How long things are kept")).await;
         page.write("[name=person]", "not a number").await;
@@ -298,10 +331,11 @@ fn credits_are_explained_and_topped_up_and_a_person_is_erased() {
         assert_eq!(stage.api.get(&session).await["phase"], "ended", "it asks first");
         press(&page, "Erase what can be erased").await;
         confirm(&page, "Erase").await;
-        page.until(&shows("Erased: the contents of 1 call and 1 contact."))
-            .await;
+        page.until(&shows("Erased: 1 call, 2 SMS, 1 contact.")).await;
         pictures(&mut page, "erased").await;
-        assert_eq!(stage.api.get(&session).await["error"]["code"], "not_found");
+        for erased in [&session, &sms, &reply] {
+            assert_eq!(stage.api.get(erased).await["error"]["code"], "not_found");
+        }
         let contacts = format!("/v1/campaigns/{}/contacts", campaign["id"].as_str().unwrap());
         assert_eq!(stage.api.get(&contacts).await["data"], json!([]));
         let check = stage.api.get("/v1/dnc/check?phone_number=%2B15002340000").await;

@@ -38,7 +38,7 @@ async fn shown_id(page: &Page) -> String {
 #[test]
 fn messages_are_sent_now_and_later_and_taken_back() {
     on_stage(async |stage| {
-        let mut page = stage.visit(OWNER, "/t/acme/test/messages", DESKTOP).await;
+        let mut page = stage.visit(ADMIN, "/t/acme/test/messages", DESKTOP).await;
         page.until(&shows("No SMS yet.")).await;
         pictures(&mut page, "messages-empty").await;
 
@@ -134,7 +134,7 @@ fn a_room_is_opened_followed_and_ended() {
     on_stage(async |stage| {
         // Somebody joins it.
         stage.browser = Browser::start(Microphone::Beeps).await.unwrap();
-        let mut page = stage.visit(OWNER, "/t/acme/test/rooms", DESKTOP).await;
+        let mut page = stage.visit(ADMIN, "/t/acme/test/rooms", DESKTOP).await;
         page.until(&shows("No room yet.")).await;
         press(&page, "Create a room").await;
         page.write("[name='participant.first_name']", "Zoë").await;
@@ -213,7 +213,7 @@ async fn choose_files(page: &Page, name: &str, loudness: u32) {
 fn a_voice_is_recorded_uploaded_trained_and_heard() {
     on_stage(async |stage| {
         stage.browser = Browser::start(Microphone::Beeps).await.unwrap();
-        let mut page = stage.visit(OWNER, "/t/acme/test/voices", DESKTOP).await;
+        let mut page = stage.visit(ADMIN, "/t/acme/test/voices", DESKTOP).await;
         page.until(&shows("Tones, no words")).await;
         press(&page, "Listen").await;
         page.until("document.querySelector('tbody audio')?.duration > 0").await;

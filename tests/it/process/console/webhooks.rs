@@ -54,7 +54,7 @@ async fn secret_of(page: &Page) -> String {
 fn an_endpoint_is_added_tested_suspended_recovered_and_deleted() {
     on_stage(async |stage| {
         let receiver = Receiver::start();
-        let mut page = stage.visit(OWNER, "/t/acme/test/webhooks", DESKTOP).await;
+        let mut page = stage.visit(ADMIN, "/t/acme/test/webhooks", DESKTOP).await;
         page.until(&shows("No endpoint yet.")).await;
         pictures(&mut page, "webhooks-none").await;
 
@@ -171,7 +171,7 @@ fn events_are_found_sent_again_and_their_signatures_checked() {
         let endpoint = stage.api.post(ENDPOINTS, endpoint).await;
         let secret = endpoint["secret"].as_str().unwrap();
         receiver.expect_signatures_of(secret);
-        let mut page = stage.visit(OWNER, "/t/acme/test/events", DESKTOP).await;
+        let mut page = stage.visit(ADMIN, "/t/acme/test/events", DESKTOP).await;
         page.until(&shows("Nothing has happened yet.")).await;
         stage.make_campaigns(2).await;
         receiver.arrived(2).await;
