@@ -136,9 +136,10 @@ impl Model {
     pub fn key(&self) -> TenantScoped<ContactId> {
         TenantScoped::new(self.tenant_id, self.env, self.id)
     }
-    /// The address of one that was erased: its own, for in a campaign each is there once.
+    /// The address of one that was erased: its own, for in a campaign each is there once. Nobody can type it: what is typed loses its
+    /// blanks.
     pub fn erased_address(&self) -> String {
-        format!("erased:{}", self.id)
+        format!(" erased:{}", self.id)
     }
     /// Who it was is not known any more; what became of it is.
     pub fn is_erased(&self) -> bool {

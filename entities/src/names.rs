@@ -1,9 +1,17 @@
-//! Names that begin with what somebody typed.
+//! Names that begin with what somebody typed, and addresses that are it.
 use sea_orm::{
-    Condition,
+    ColumnTrait, Condition,
     sea_query::{Expr, ExprTrait, Func, LikeExpr},
 };
 use std::collections::BTreeSet;
+
+/// Is it this address, in any case? Word for word what the indexes are for: only where there is one.
+pub fn is_email<C: ColumnTrait>(column: C, spellings: &[String]) -> Condition {
+    let lower = Expr::from(Func::lower(column.into_expr()));
+    Condition::all()
+        .add(column.is_not_null())
+        .add(lower.is_in(spellings.iter().map(String::as_str)))
+}
 
 /// In whatever case. Databases differ in which letters they know to have two; it is asked for in the ways in which they may write it.
 pub fn begins(name: &Expr, typed: &str) -> Condition {

@@ -9,7 +9,7 @@ export class ApiError extends Error {
   }
 }
 
-/** A file and a form say themselves what they are; all else is sent as JSON. */
+/** A file and a form say themselves what they are; all else is sent as JSON. What only asks sends nothing. */
 const isFile = (body) => body instanceof Blob || body instanceof FormData;
 
 /**
@@ -21,7 +21,7 @@ export async function api(method, path, body, headers = {}) {
   try {
     response = await fetch(`/v1/_internal${path}`, {
       method,
-      headers: { ...(isFile(body) ? {} : { 'Content-Type': 'application/json' }), ...headers },
+      headers: { ...(isFile(body) || method === 'GET' ? {} : { 'Content-Type': 'application/json' }), ...headers },
       body: isFile(body) ? body : body && JSON.stringify(body),
     });
   } catch {

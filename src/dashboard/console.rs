@@ -17,7 +17,7 @@ use flate2::{Compression, write::GzEncoder};
 use runtime::keyring::hex;
 use sha2::{Digest, Sha256};
 use std::{
-    collections::HashMap,
+    collections::{BTreeSet, HashMap},
     io::Write,
     sync::{LazyLock, OnceLock},
 };
@@ -73,6 +73,8 @@ struct File {
 struct Console {
     hash: String,
     files: HashMap<&'static str, File>,
+    /// For each page of the console, by its name in the address; and for all others.
+    pages: HashMap<&'static str, String>,
     page: String,
     policy: String,
 }
@@ -105,16 +107,62 @@ static CONSOLE: LazyLock<Console> = LazyLock::new(|| {
         };
         (*name, file)
     };
-    let page = include_str!("console/index.html").replace("{assets}", &format!("/assets/{hash}"));
+    let page = |module: Option<&'static str>| {
+        let all = ["console/main.js"].into_iter().chain(module).collect();
+        let preload = |name: &String| format!("<link rel=\"modulepreload\" href=\"{{assets}}/{name}\">");
+        let modules: Vec<_> = with_imports(all).iter().map(preload).collect();
+        let page = include_str!("console/index.html").replace("{modules}", &modules.join("\n  "));
+        page.replace("{assets}", &format!("/assets/{hash}"))
+    };
+    let named = |(name, _): &(&'static str, &'static str)| {
+        let own = name.strip_prefix("console/pages/")?.strip_suffix(".js")?;
+        Some((own, page(Some(name))))
+    };
     Console {
+        pages: FILES.iter().filter_map(named).collect(),
+        page: page(None),
         files: FILES.iter().map(file).collect(),
         hash,
-        page,
         // Recordings are heard; and from the page's own memory (`blob:`) what a voice has just said, and samples before
         // they are sent.
         policy: format!("{POLICY}; media-src 'self' blob:").replace("style-src 'self'", WAVEFORM_STYLE),
     }
 });
+
+/// What a module imports at once, by its name: also what is not there.
+fn imports(name: &str, text: &str) -> Vec<String> {
+    let folder = name.rsplit_once('/').map_or("", |(folder, _)| folder);
+    let asked = text.split("from '").skip(1).chain(text.split("from\"").skip(1));
+    let asked = asked.filter_map(|asked| asked.split(['\'', '"']).next());
+    // Else it is a word of the page's.
+    let paths = asked.filter(|asked| asked.starts_with('.'));
+    let resolve = |asked: &str| {
+        let mut parts: Vec<&str> = folder.split('/').filter(|part| !part.is_empty()).collect();
+        for part in asked.split('/') {
+            match part {
+                "." => {}
+                ".." => drop(parts.pop()),
+                part => parts.push(part),
+            }
+        }
+        parts.join("/")
+    };
+    paths.map(resolve).collect()
+}
+
+/// These modules and all that they import, so that a browser asks for them at once and not one after the other as they name each other.
+fn with_imports(modules: Vec<&str>) -> BTreeSet<String> {
+    let mut known = BTreeSet::new();
+    let mut next: Vec<String> = modules.into_iter().map(str::to_owned).collect();
+    while let Some(name) = next.pop() {
+        let file = FILES.iter().find(|(known, _)| *known == name);
+        if let Some((_, text)) = file.filter(|_| !known.contains(&name)) {
+            next.extend(imports(&name, text));
+            known.insert(name);
+        }
+    }
+    known
+}
 
 /// Without what only its readers here need: lines that are comments, and what lines begin with.
 fn bare(text: &str) -> String {
@@ -161,12 +209,13 @@ fn brotli(text: &str) -> std::io::Result<Bytes> {
     Ok(bytes.into())
 }
 
-/// GET /t/…: the same page for every address; its script reads the rest.
-pub async fn page() -> HttpResponse {
+/// GET /t/…: the same page for every address, whose script reads the rest, but for what it is told to load at once.
+pub async fn page(path: Path<String>) -> HttpResponse {
+    let own = path.split('/').nth(2).and_then(|page| CONSOLE.pages.get(page));
     HttpResponse::Ok()
         .insert_header((CONTENT_SECURITY_POLICY, CONSOLE.policy.as_str()))
         .content_type("text/html; charset=utf-8")
-        .body(CONSOLE.page.as_str())
+        .body(own.unwrap_or(&CONSOLE.page).as_str())
 }
 
 /// GET /assets/{hash}/…
@@ -196,7 +245,6 @@ mod tests {
     #[test]
     fn every_file_that_a_page_names_is_served() {
         for (name, text) in FILES.iter().filter(|(name, _)| name.ends_with(".js")) {
-            let folder = name.rsplit_once('/').map_or("", |(folder, _)| folder);
             // Pages are loaded by their names.
             for page in text.split(" at('").skip(1).chain(text.split("[at('").skip(1)) {
                 let page = page.split('\'').next().unwrap();
@@ -205,23 +253,32 @@ mod tests {
                     "{name}: {page}"
                 );
             }
-            for asked in text.split("from '").skip(1).chain(text.split("from\"").skip(1)) {
-                let asked = asked.split(['\'', '"']).next().unwrap();
-                // Else it is a word of the page's.
-                if !asked.starts_with('.') {
-                    continue;
-                }
-                let mut parts: Vec<&str> = folder.split('/').filter(|part| !part.is_empty()).collect();
-                for part in asked.split('/') {
-                    match part {
-                        "." => {}
-                        ".." => drop(parts.pop()),
-                        part => parts.push(part),
-                    }
-                }
-                assert!(CONSOLE.files.contains_key(&*parts.join("/")), "{name}: {asked}");
+            for asked in imports(name, text) {
+                assert!(CONSOLE.files.contains_key(&*asked), "{name}: {asked}");
             }
         }
+    }
+
+    #[test]
+    fn a_page_asks_at_once_for_all_that_it_imports() {
+        let overview = &CONSOLE.pages["overview"];
+        for module in ["main", "vendor/preact", "pages/overview", "graph", "vendor/uplot"] {
+            let link = format!(
+                "<link rel=\"modulepreload\" href=\"/assets/{}/console/{module}.js\">",
+                CONSOLE.hash
+            );
+            assert_eq!(overview.matches(&link).count(), 1, "{module}: {overview}");
+        }
+        assert!(
+            !CONSOLE.page.contains("overview") && !CONSOLE.page.contains('{'),
+            "{}",
+            CONSOLE.page
+        );
+        let uplot = "console/vendor/uplot.js".to_owned();
+        assert!(
+            !with_imports(vec!["console/main.js"]).contains(&uplot),
+            "who looks at no graph loads none"
+        );
     }
 
     /// What the issue of the console allows is 250 KB.

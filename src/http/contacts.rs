@@ -100,11 +100,23 @@ fn address(params: &mut Params) -> ApiResult<Option<String>> {
     }
 }
 
+/// An address as somebody may have typed it into a list, and in its one spelling.
+pub fn spellings(params: &mut Params) -> ApiResult<Option<Vec<String>>> {
+    let email: Option<Text<3, 254>> = params.text("email")?;
+    Ok(email.map(|email| {
+        let mut all = vec![email.to_lowercase()];
+        all.extend(barred::email(&email).ok().filter(|email| *email != all[0]));
+        all
+    }))
+}
+
 /// GET /v1/contacts
 pub async fn find(state: Data<State>, caller: Caller, mut params: Params) -> ApiResult<web::Json<List<ContactView>>> {
     let limit = params.page()?.limit;
+    let number: Option<E164> = params.text("phone_number")?;
     let by = [
-        address(&mut params)?.map(By::Address),
+        number.map(|number| By::Number(number.as_str().into())),
+        spellings(&mut params)?.map(By::Email),
         params
             .text::<Text<1, 200>>("external_id")?
             .map(|id| By::ExternalId(id.into_string())),

@@ -1,6 +1,7 @@
 //! Sessions: calls, placed one by one.
 use super::{
     caller::Caller,
+    contacts::spellings,
     error::{ApiError, ApiResult},
     extract::{self, Id, Json, Nothing, Params},
     views::{List, SessionView},
@@ -146,6 +147,7 @@ pub async fn list(state: Data<State>, caller: Caller, mut params: Params) -> Api
     let filter = Filter {
         statuses: params.several("status")?,
         phone_number: params.text("phone_number")?,
+        email: spellings(&mut params)?.unwrap_or_default(),
         agent_id: params.text("agent_id")?,
         campaign_id: params.text("campaign_id")?,
         contact_id: params.text("contact_id")?,

@@ -125,8 +125,11 @@ pub async fn create(state: Data<State>, caller: Caller, Json(asked): Json<Create
     let (deps, owner) = (&state.deps, (caller.tenant_id(), caller.env()));
     // A repeat of a request whose answer was lost.
     if let Some(id) = caller.object_id
-        && let Ok(row) = store::shown(&deps.db.read, caller.own(id.into())).await
+        && let Ok(row) = store::load(&deps.db.read, caller.own(id.into())).await
     {
+        if row.deleted_at.is_some() {
+            return Err(Error::NotFound("message").into());
+        }
         return Ok(HttpResponse::Accepted().json(SmsView::from(row)));
     }
     let now = deps.clock.now();

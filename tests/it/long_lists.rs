@@ -200,6 +200,7 @@ async fn the_first_page_of_a_filtered_list_costs_the_same_however_long_the_list_
              to_number = printf('+1500%07d', rowid), agent_id = CASE WHEN rowid < 4 THEN x'00000000000070008000000000000009' \
              ELSE agent_id END, status = CASE WHEN rowid < 3 THEN 'busy' WHEN rowid < 5 THEN 'failed' ELSE status END, \
              client_reference_id = CASE WHEN rowid < $1 / $1 + 1 THEN 'order 7' END, \
+             email = CASE WHEN rowid < 4 THEN 'Ada@Example.com' WHEN rowid < $1 / 2 THEN 'other@example.com' END, \
              disposition_code = CASE WHEN rowid < 3 THEN 'booked' END WHERE $1 > 0",
         )
         .await;
@@ -238,6 +239,13 @@ async fn the_first_page_of_a_filtered_list_costs_the_same_however_long_the_list_
             1,
             session::Filter {
                 client_reference_id: Some("order 7".into()),
+                ..any()
+            },
+        ),
+        (
+            3,
+            session::Filter {
+                email: vec!["ada@example.com".into()],
                 ..any()
             },
         ),

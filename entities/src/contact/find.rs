@@ -9,14 +9,15 @@ use crate::{
     page::{self, Listed, Page},
     values::Env,
 };
-use sea_orm::{Condition, entity::prelude::*, sea_query::Expr};
+use sea_orm::{Condition, QueryOrder, QuerySelect, entity::prelude::*, sea_query::Expr};
 use std::cmp::Reverse;
 
 /// By what a contact is looked for.
 #[derive(Clone, Debug)]
 pub enum By {
-    /// A number, or an address in lower case.
-    Address(String),
+    Number(String),
+    /// In lower case; each is a spelling.
+    Email(Vec<String>),
     ExternalId(String),
     /// How the first or the last name begins, or both.
     Name(String),
@@ -32,7 +33,11 @@ const CAMPAIGNS_BY_NAME: usize = 1_000;
 pub async fn find(db: &Db, tenant: TenantId, env: Env, by: &By, limit: u64) -> Result<Listed<Model>> {
     let campaigns = campaign::newest(&db.read, tenant, env, CAMPAIGNS).await?;
     let known = match by {
-        By::Address(address) => Column::Address.eq(address),
+        By::Number(number) => Column::Address.eq(number),
+        By::Email(spellings) => {
+            let known = names::is_email(Column::Email, spellings);
+            return of_person(db, (tenant, env), &campaigns, known, limit).await;
+        }
         By::ExternalId(external_id) => Column::ExternalId.eq(external_id),
         By::Name(name) => return named(db, &campaigns, &is_named(name), limit).await,
     };
@@ -47,9 +52,38 @@ pub async fn find(db: &Db, tenant: TenantId, env: Env, by: &By, limit: u64) -> R
             break;
         }
     }
+    // Who is written to may have been given with a number, too.
+    if let By::Number(number) = by {
+        let known = Condition::all()
+            .add(Expr::cust("channel = 'email' AND phone_number <> ''"))
+            .add(Column::PhoneNumber.eq(number));
+        rows.extend(of_person(db, (tenant, env), &campaigns, known, limit).await?.rows);
+    }
     rows.sort_by_key(|row: &Model| Reverse(row.campaign_id));
     let has_more = rows.len() as u64 > limit;
     rows.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
+    Ok(Listed { rows, has_more })
+}
+
+/// Those that an index knows in all campaigns.
+async fn of_person(
+    db: &Db,
+    (tenant, env): (TenantId, Env),
+    campaigns: &[CampaignId],
+    known: Condition,
+    limit: u64,
+) -> Result<Listed<Model>> {
+    let select = Entity::find()
+        .filter(Column::TenantId.eq(tenant))
+        .filter(Column::Env.eq(env))
+        .filter(known)
+        .order_by_desc(Column::Id)
+        .limit(limit + 1);
+    let mut rows = select.all(&*db.read).await?;
+    let has_more = rows.len() as u64 > limit;
+    rows.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
+    // A campaign that was deleted loses its contacts bit by bit.
+    rows.retain(|row| campaigns.contains(&row.campaign_id));
     Ok(Listed { rows, has_more })
 }
 

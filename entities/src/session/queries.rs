@@ -6,6 +6,7 @@ use crate::{
     db::Db,
     error::{Error, Result},
     ids::{AgentId, CampaignId, ContactId, RoomId, SessionId, TenantId, TenantScoped},
+    names,
     page::{self, Listed, Page},
     values::{E164, Env},
 };
@@ -36,6 +37,8 @@ pub struct Filter {
     pub statuses: Vec<Status>,
     /// The other side's.
     pub phone_number: Option<E164>,
+    /// Of the person, in lower case; each is a spelling.
+    pub email: Vec<String>,
     pub agent_id: Option<AgentId>,
     pub campaign_id: Option<CampaignId>,
     pub contact_id: Option<ContactId>,
@@ -70,6 +73,9 @@ impl Filter {
                     with(Direction::Inbound, Column::FromNumber),
                 ]
             }),
+            Some(&self.email)
+                .filter(|spellings| !spellings.is_empty())
+                .map(|spellings| vec![names::is_email(Column::Email, spellings)]),
             self.disposition_code
                 .as_ref()
                 .map(|code| vec![narrow().add(Column::DispositionCode.eq(code))]),

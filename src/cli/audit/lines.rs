@@ -160,6 +160,8 @@ pub(super) fn contact_line(row: &contact::Model, campaign: &campaign::Model, rul
         "tenant": row.tenant_id,
         "env": row.env,
         "number": row.phone_number,
+        // Then neither says who was called, nor where.
+        "erased": row.is_erased(),
         "zones": zones(rules, &plan.schedule, &row.zone),
         "state": row.status,
         "attempts": row.attempts,

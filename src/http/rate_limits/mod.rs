@@ -66,7 +66,7 @@ const MEMBER_CHANGES: u32 = 60;
 /// Changes of one member in one workspace: so many at once, and as many more a day. Whoever is let in unasked must not be signed out
 /// again and again.
 const MEMBER_SESSIONS: u32 = 5;
-/// Invitations of one address to one workspace: so many at once, and as many more a day. Each is an e-mail that nobody asked for.
+/// Invitations to one address by one workspace: so many at once, and as many more a day. Each is an e-mail that nobody asked for.
 const INVITATIONS: u32 = 5;
 /// Tests of a workspace's trunks: so many at once, and as many more every minute.
 const TRUNK_TESTS: u32 = 20;
@@ -350,7 +350,7 @@ impl RateLimits {
     pub fn invitation(&self, tenant: TenantId, email: &str) -> ApiResult<()> {
         let allowed = self.invitations.check(&(tenant, digest(email)));
         allowed.map(drop).map_err(|not_yet| {
-            let message = format!("at most {INVITATIONS} invitations of one address a day");
+            let message = format!("at most {INVITATIONS} invitations to one address a day");
             self.too_many(message, &not_yet)
         })
     }

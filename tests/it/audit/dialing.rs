@@ -104,7 +104,8 @@ fn attempts(facts: &Facts<'_>, contact: &Contact<'_>, sessions: &[&Session<'_>],
             "contact {id} was called {attempts} times, at most {max_attempts} are allowed"
         ));
     }
-    for session in sessions.iter().filter(|session| session.number != contact.number) {
+    let is_other = |session: &&&Session<'_>| !contact.erased && session.number != contact.number;
+    for session in sessions.iter().filter(is_other) {
         found.push(format!(
             "session {} calls another number than its contact {id} has",
             session.id

@@ -83,6 +83,8 @@ pub struct Contact<'a> {
     pub tenant: &'a str,
     pub env: &'a str,
     pub number: Option<&'a str>,
+    /// Nobody knows any more whom it was, nor where.
+    pub erased: bool,
     pub zones: Vec<&'a str>,
     pub state: &'a str,
     pub max_attempts: usize,

@@ -20,6 +20,9 @@ pub fn calling_hours(_: &Evidence, facts: &Facts<'_>) -> Vec<String> {
         else {
             continue;
         };
+        if contact.erased {
+            continue;
+        }
         let schedule = &campaign.schedule;
         let fallback = [schedule.fallback];
         let zones = if schedule.fixed || contact.zones.is_empty() {

@@ -100,6 +100,7 @@ pub fn contact(line: &Value) -> Result<Contact<'_>, String> {
         tenant: need(line, "tenant", Value::as_str)?,
         env: need(line, "env", Value::as_str)?,
         number: or_null(line, "number", Value::as_str)?,
+        erased: need(line, "erased", Value::as_bool)?,
         zones: need(line, "zones", |zones| {
             zones.as_array()?.iter().map(Value::as_str).collect()
         })?,

@@ -43,6 +43,12 @@ const STILL_SOUND: &[(&str, Change)] = &[
     ("lines of kinds that others check", |e| {
         e.dump.push(json!({ "kind": "delivery", "id": 1 }))
     }),
+    ("contacts that were erased", |e| {
+        for nick in ["a1", "a2"] {
+            let line = contact(e, nick);
+            (line["number"], line["zones"], line["erased"]) = (json!(""), json!([]), json!(true));
+        }
+    }),
     ("an entry for messages only", |e| {
         row(e, "dnc", "lifted")["removed_seq"] = json!(null);
         row(e, "dnc", "lifted")["channels"] = json!(["sms"]);

@@ -236,7 +236,7 @@ impl Story {
     fn contact(&mut self, nick: &str, campaign: &str, number: &str, zones: Value) {
         let campaign = self.row("campaign", campaign).clone();
         self.add(
-            json!({ "kind": "contact", "nick": nick, "campaign": campaign["id"], "number": number, "zones": zones,
+            json!({ "kind": "contact", "nick": nick, "campaign": campaign["id"], "number": number, "erased": false, "zones": zones,
             "state": "pending", "attempts": 0, "max_attempts": campaign["max_attempts"], "gap": campaign["gap"] }),
         );
     }

@@ -61,6 +61,32 @@ on_both! {
         assert!(left.contains("Delivered") && left.contains("phase: Sent"), "{left}");
     }
 
+    async fn a_contact_that_is_written_to_is_found_by_its_number_and_erased(world: &mut World) {
+        let tenant = world.tenant().await;
+        let campaign = json!({ "name": "x", "channel": "email", "template": { "subject": "Rex", "text": "Rex is well." } });
+        let campaign = tenant.api.post("/v1/campaigns", campaign).await.ok();
+        let path = path_of("campaigns", &campaign);
+        let contacts = json!([{ "email": "ada@example.com", "phone_number": NUMBER }, { "email": "not an address", "first_name": "Eve" }]);
+        tenant.api.post(&format!("{path}/contacts"), json!({ "contacts": contacts })).await.ok();
+        let found = tenant.api.get("/v1/contacts?phone_number=%2B15002340000").await.ok();
+        assert_eq!((found["data"].as_array().unwrap().len(), &found["data"][0]["email"]), (1, &json!("ada@example.com")), "{found}");
+        tenant.api.post(&format!("{path}/start"), json!({})).await.ok();
+        world.advance(minutes(5)).await;
+        assert_eq!(tenant.api.get(&path).await.ok()["status"], "completed");
+        // Its counts were told: they stay, and nobody is in them any more.
+        for contact in tenant.api.get(&format!("{path}/contacts")).await.ok()["data"].as_array().unwrap() {
+            assert_eq!(tenant.api.delete(&format!("{path}/contacts/{}", contact["id"].as_str().unwrap())).await.status, 204);
+        }
+        let left = tenant.api.get(&format!("{path}/contacts")).await.ok();
+        let statuses: Vec<_> = left["data"].as_array().unwrap().iter().map(|one| (one["status"].as_str().unwrap(), &one["email"])).collect();
+        assert_eq!(statuses.len(), 2);
+        for (status, email) in statuses {
+            assert!(["completed", "skipped"].contains(&status) && email.is_null(), "{left}");
+        }
+        assert_eq!(tenant.api.get("/v1/contacts?phone_number=%2B15002340000").await.ok()["data"], json!([]));
+        assert_eq!(tenant.api.get(&path).await.ok()["counts"]["total"], 2);
+    }
+
     async fn a_text_that_came_in_is_found_by_who_wrote_it(world: &mut World) {
         let tenant = world.tenant().await;
         let text = |from: &str| json!({ "to_number": "+15002349999", "from_number": from, "body": "Hello." });
@@ -86,6 +112,9 @@ on_both! {
         let row = async |n: u32| tenant.api.get(&format!("{path}/contacts?phone_number=%2B1500234000{n}")).await.ok()["data"][0].clone();
         let of = |contact: &Value| format!("{path}/contacts/{}", contact["id"].as_str().unwrap());
 
+        let found = tenant.api.get("/v1/contacts?email=Ada@Example.COM").await.ok();
+        assert_eq!(found["data"].as_array().unwrap().len(), 3);
+        assert_eq!(tenant.api.get("/v1/contacts?email=eve@example.com").await.ok()["data"], json!([]));
         // One that was never called is not there any more.
         let never = row(2).await;
         assert_eq!(tenant.api.delete(&of(&never)).await.status, 204);
@@ -111,6 +140,9 @@ on_both! {
             let known = contact["external_id"].as_str().unwrap();
             assert_eq!(tenant.api.get(&format!("/v1/contacts?external_id={known}")).await.ok()["data"], json!([]));
         }
+        // What was said to whom is found by the address, in whatever case, also of a contact that is not known any more.
+        let calls = async |query: &str| tenant.api.get(&format!("/v1/sessions?{query}")).await.ok()["data"].as_array().unwrap().len();
+        assert_eq!((calls("email=ADA@example.com").await, calls("email=eve@example.com").await), (2, 0));
         world.advance(minutes(24 * 60)).await;
         let over = tenant.api.get(&path).await.ok();
         assert_eq!((&over["status"], &over["counts"]["total"]), (&json!("completed"), &json!(2)), "{over}");

@@ -38,6 +38,17 @@ async fn send(browser: &mut Browser, method: Method, path: &str, body: Value) ->
 }
 
 on_both! {
+    async fn one_address_is_not_written_to_all_day(world: &mut World) {
+        let (mut owner, _) = set_up(world).await;
+        let path = "/v1/_internal/t/acme/invitations";
+        let mut invite = async |email: &str| send(&mut owner, Method::POST, path, json!({ "email": email, "role": "viewer" })).await.0;
+        for _ in 0..5 {
+            assert_eq!(invite("ben@example.com").await, 201);
+        }
+        assert_eq!(invite("Ben@Example.com").await, 429);
+        assert_eq!(invite("eve@example.com").await, 201);
+    }
+
     async fn whoever_is_invited_joins_once_and_nobody_else_does(world: &mut World) {
         let (mut owner, _) = set_up(world).await;
         let path = "/v1/_internal/t/acme/invitations";

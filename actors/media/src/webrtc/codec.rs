@@ -95,8 +95,9 @@ impl Speaks {
 const OPUS: u32 = 24_000;
 /// Bits per second, for sound up to 12 kHz in one channel; browsers take 32,000 for what a microphone hears up to 20 kHz.
 const OPUS_BITRATE: i32 = 48_000;
-/// Of 10. From 5 on a third of the encoder's time goes into a filter for the pitch, which at this rate changes little.
-const OPUS_COMPLEXITY: i32 = 4;
+/// Of 10. What 1 to 4 add takes a third of the encoder's time and makes a voice no better, as far as PESQ and its error tell; a filter
+/// for the pitch, from 5 on, does, and takes more than all else. Measured: docs/PERFORMANCE.md.
+const OPUS_COMPLEXITY: i32 = 0;
 
 impl PayloadEncoder {
     /// Fails if the codec cannot be set up.

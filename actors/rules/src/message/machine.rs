@@ -232,9 +232,11 @@ pub(crate) fn settle<M: Outgoing>(row: &mut M, cost: Cents) -> Vec<Effect> {
 
 /// Why it was not sent, or not yet.
 pub(crate) fn explain<M: Outgoing>(row: &mut M, fault: Fault) {
+    // Nobody shall read what was said about it, either.
+    let message = Some(fault.message).filter(|_| row.seen().deleted_at.is_none());
     let moved = row.moved();
     *moved.error_code = Some(fault.code.into());
-    *moved.error_message = Some(fault.message);
+    *moved.error_message = message;
 }
 
 fn again<M: Outgoing>(mut row: M, retry_after: Option<Duration>, why: Fault, now: Moment) -> (M, Vec<Effect>) {

@@ -461,6 +461,31 @@ fn told_once<M: Sample>(steps: Vec<(Command<M::Own>, i64)>) -> Result<(), TestCa
     Ok(())
 }
 
+/// Whatever happens after that: nothing that was said, or said about it, comes back, and it is not sent any more.
+fn forgotten<M: Sample>(steps: Vec<(Command<M::Own>, i64)>, ends: usize) -> Result<(), TestCaseError> {
+    let over = M::all().into_iter().map(|(_, row)| row);
+    let over: Vec<M> = over
+        .filter(|row| transition(row.clone(), Command::Delete, now()).is_ok())
+        .collect();
+    let (mut row, _) = transition(over[ends % over.len()].clone(), Command::Delete, now()).unwrap();
+    let mut at = now();
+    for (command, seconds) in steps {
+        at = at.plus_seconds(seconds);
+        let Ok((after, effects)) = transition(row.clone(), command, at) else {
+            continue;
+        };
+        let sends = |effect: &Effect| matches!(effect, Effect::Work(_) | Effect::Fact(Fact::SaveSend(_)));
+        prop_assert!(!effects.iter().any(sends), "{:?}", effects);
+        row = after;
+        let left = format!("{row:?}");
+        for said in ["Hello", "words", "gone"] {
+            prop_assert!(!left.contains(said), "{} in {}", said, left);
+        }
+        prop_assert!(row.seen().deleted_at.is_some());
+    }
+    Ok(())
+}
+
 fn two_ticks<M: Sample>(seconds: i64) -> Result<(), TestCaseError> {
     let at = now().plus_seconds(seconds);
     for (_, row) in M::all() {
@@ -491,6 +516,12 @@ proptest! {
     #[test]
     fn its_contact_is_told_once_by_email(steps in lives::<Email>()) {
         told_once::<Email>(steps)?;
+    }
+
+    #[test]
+    fn what_is_erased_does_not_come_back(sms in lives::<Sms>(), email in lives::<Email>(), ends in 0..20_usize) {
+        forgotten::<Sms>(sms, ends)?;
+        forgotten::<Email>(email, ends)?;
     }
 
     #[test]

@@ -24,7 +24,8 @@ async function campaignsOfToday() {
   const [running, paused, drafts, completed] = await Promise.all([of('running', SHOWN), of('paused', SHOWN), of('draft', MOST), of('completed', MOST)]);
   const begin = drafts.data.filter(({ armed, schedule }) => armed && isToday(schedule?.starts_at));
   const ended = completed.data.filter(({ completed_at: at }) => isToday(at));
-  return [...running.data, ...paused.data, ...begin, ...ended].slice(0, 2 * SHOWN);
+  const all = [running, paused, drafts, completed];
+  return { campaigns: [...running.data, ...paused.data, ...begin, ...ended].slice(0, 2 * SHOWN), isNone: all.every(({ data }) => !data.length) };
 }
 
 /** What of this workspace the server has given up on for a while. An overview does not fail for that. */
@@ -42,19 +43,18 @@ async function parkedHere() {
 
 async function load() {
   const list = (path, values) => call('GET', path + query(values));
-  const [concurrency, calls, campaigns, anyCall, anyCampaign, credits, endpoints, trunks, parked] = await Promise.all([
+  const [concurrency, calls, { campaigns, isNone }, anyCall, credits, endpoints, trunks, parked] = await Promise.all([
     call('GET', '/concurrency'),
     list('/sessions', { status: 'in_progress', limit: SHOWN }),
     campaignsOfToday(),
     list('/sessions', { limit: 1 }),
-    list('/campaigns', { limit: 1 }),
     call('GET', '/credits'),
     list('/webhook_endpoints', { limit: MOST }),
     list('/sip_trunks', { limit: MOST }),
     parkedHere(),
   ]);
   return {
-    concurrency, credits, calls: calls.data, hasMoreCalls: calls.has_more, campaigns, isNew: !anyCall.data.length && !anyCampaign.data.length,
+    concurrency, credits, calls: calls.data, hasMoreCalls: calls.has_more, campaigns, isNew: !anyCall.data.length && isNone,
     endpoints: endpoints.data, trunks: trunks.data, parked,
   };
 }

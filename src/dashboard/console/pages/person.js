@@ -31,34 +31,29 @@ function whomOf(typed) {
 
 /** Not handed over yet: it is canceled first. */
 const isOpen = ({ status }) => ['scheduled', 'queued', 'deferred'].includes(status);
-const isLive = (session) => session.ended_at === null;
-/** It is being called. */
-const isBusy = ({ status }) => status === 'dispatched';
 
-/**
- * Where each kind is found, what is told of one, and how one is erased; without `erase` it stays. In the order in which they are erased:
- * contacts last, for by them calls are found.
- */
+/** Where each kind is found, what is told of one, and how one is erased, in this order: nobody writes or calls any more before what was said is gone. */
 const KINDS = {
-  sessions: {
-    paths: ({ number }) => [number && `/sessions${query({ phone_number: number })}`],
-    tell: (session) => ({ label: `${whoOf(session)}, ${time(session.created_at)}`, href: to('calls', session.id) }),
-    erase: (session) => !isLive(session) && { path: session.room_id ? `/rooms/${session.room_id}` : `/sessions/${session.id}` },
-  },
   sms: {
-    paths: ({ number }) => ['to_number', 'from_number'].map((side) => number && `/sms_messages${query({ [side]: number })}`),
+    paths: ({ number }) => number && [{ to_number: number, direction: 'outbound' }, { from_number: number, direction: 'inbound' }]
+      .map((side) => `/sms_messages${query(side)}`),
     tell: (sms) => ({ label: `${sms.body.slice(0, 60)}, ${time(sms.created_at)}`, href: to('messages', sms.id, { kind: 'sms' }) }),
     erase: (sms) => ({ path: `/sms_messages/${sms.id}`, isOpen: isOpen(sms) }),
   },
   emails: {
-    paths: ({ email }) => [email && `/email_messages${query({ to: email })}`],
+    paths: ({ email }) => email && [`/email_messages${query({ to: email })}`],
     tell: (mail) => ({ label: `${mail.subject.slice(0, 60)}, ${time(mail.created_at)}`, href: to('messages', mail.id, { kind: 'email' }) }),
     erase: (mail) => ({ path: `/email_messages/${mail.id}`, isOpen: isOpen(mail) }),
   },
   contacts: {
     paths: ({ number, email }) => [`/contacts${query({ phone_number: number, email })}`],
     tell: (contact) => ({ label: `${nameOf(contact) || text.contactOf}, ${words.status(contact.status)}`, href: to('campaigns', contact.campaign_id) }),
-    erase: (contact) => !isBusy(contact) && { path: `/campaigns/${contact.campaign_id}/contacts/${contact.id}` },
+    erase: (contact) => ({ path: `/campaigns/${contact.campaign_id}/contacts/${contact.id}` }),
+  },
+  sessions: {
+    paths: ({ number, email }) => [`/sessions${query({ phone_number: number, email })}`],
+    tell: (session) => ({ label: `${whoOf(session)}, ${time(session.created_at)}`, href: to('calls', session.id) }),
+    erase: (session) => ({ path: session.room_id ? `/rooms/${session.room_id}` : `/sessions/${session.id}` }),
   },
   dnc: {
     paths: ({ number, email }) => [`/dnc${query({ phone_number: number, email })}`],
@@ -67,11 +62,23 @@ const KINDS = {
 };
 const ERASED = Object.keys(KINDS).filter((kind) => KINDS[kind].erase);
 
+/** Asks, and asks again where the server wants it slower. */
+async function patiently(method, path) {
+  for (let pauses = 0; ; pauses += 1) {
+    try {
+      return await call(method, path);
+    } catch (error) {
+      if (error.status !== 429 || pauses >= MOST_PAUSES) throw error;
+      await new Promise((done) => { setTimeout(done, PAUSE_MS); });
+    }
+  }
+}
+
 async function allOf(path) {
   const rows = [];
   let page = null;
   do {
-    page = await call('GET', `${path}&${new URLSearchParams({ limit: PAGE, ...(page && { cursor: page.next_cursor }) })}`);
+    page = await patiently('GET', `${path}&${new URLSearchParams({ limit: PAGE, ...(page && { cursor: page.next_cursor }) })}`);
     rows.push(...page.data);
   } while (page.next_cursor && rows.length < MOST);
   return { rows, hasMore: page.has_more };
@@ -88,39 +95,20 @@ async function lookUp(paths) {
   }
 }
 
-/** By kind. An address leads to calls by the contacts that have it. */
+/** By kind; what an address or a number does not lead to is left out. */
 async function search(whom) {
-  const found = Object.fromEntries(await Promise.all(Object.entries(KINDS).map(async ([kind, { paths }]) => {
-    const asked = paths(whom).filter(Boolean);
-    return [kind, { ...await lookUp(asked), isUnknown: !asked.length }];
-  })));
-  if (whom.email) {
-    const called = found.contacts.rows.filter(({ last_session_id: session }) => session);
-    found.sessions = await lookUp(called.map(({ id }) => `/sessions${query({ contact_id: id })}`));
-  }
-  return found;
+  const asked = Object.entries(KINDS).map(([kind, { paths }]) => [kind, paths(whom)]).filter(([, paths]) => paths);
+  return Object.fromEntries(await Promise.all(asked.map(async ([kind, paths]) => [kind, await lookUp(paths)])));
 }
 
-/** What can be erased now. */
-const stepsOf = (found) => ERASED.flatMap((kind) => found[kind].rows
-  .map((row) => KINDS[kind].erase(row)).filter(Boolean).map((step) => ({ ...step, kind })));
-
-/** Asks, and asks again where the server wants it slower. */
-async function patiently(method, path) {
-  for (let pauses = 0; ; pauses += 1) {
-    try {
-      return await call(method, path);
-    } catch (error) {
-      if (error.status !== 429 || pauses >= MOST_PAUSES) throw error;
-      await new Promise((done) => { setTimeout(done, PAUSE_MS); });
-    }
-  }
-}
+const stepsOf = (found) => ERASED.filter((kind) => found[kind])
+  .flatMap((kind) => found[kind].rows.map((row) => ({ ...KINDS[kind].erase(row), kind })));
 
 /** Erases one thing; what is gone already is erased too. */
 async function erase({ path, isOpen: isToCancel }) {
   try {
-    if (isToCancel) await patiently('POST', `${path}/cancel`);
+    // If it has left meanwhile, it can be erased all the same.
+    if (isToCancel) await patiently('POST', `${path}/cancel`).catch((error) => { if (error.status !== 409) throw error; });
     return await patiently('DELETE', path);
   } catch (error) {
     if (error.status === 404) return null;
@@ -187,7 +175,7 @@ function Holdings({ found }) {
       html`<${Found} kind=${kind} of=${of} />`, text.fate[kind],
     ],
   });
-  return html`<${Table} label=${text.title} columns=${Object.values(text.columns)} rows=${Object.entries(found).filter(([, { isUnknown }]) => !isUnknown).map(row)} />`;
+  return html`<${Table} label=${text.title} columns=${Object.values(text.columns)} rows=${Object.entries(found).map(row)} />`;
 }
 
 function AskToErase({ who, whom, steps, isListed, close, begin }) {
@@ -206,16 +194,16 @@ function AskToErase({ who, whom, steps, isListed, close, begin }) {
 /** Why not all of it goes: what applies to this person. */
 function staysOf({ sessions, contacts, sms, emails }, isListed) {
   const applies = {
-    calls: sessions.rows.length, contacts: contacts.rows.length, messages: sms.rows.length || emails.rows.length, events: true,
-    receivers: true, dnc: isListed, ledger: true,
+    calls: sessions.rows.length, contacts: contacts.rows.length, messages: sms?.rows.length || emails?.rows.length, events: true,
+    answers: true, receivers: true, dnc: isListed, ledger: true,
   };
   return Object.keys(applies).filter((name) => applies[name]).map((name) => text.staysOf[name]);
 }
 
-function Outcome({ erased, failures, isListed, hasMore, busy, stays }) {
+function Outcome({ erased, failures, isListed, hasMore, stays }) {
   const heading = useRef(null);
   useEffect(() => heading.current.focus(), []);
-  const all = [...reasonsOf(failures), ...(busy ? [text.failure(count(busy), text.busy)] : [])];
+  const all = reasonsOf(failures);
   return html`
     <section class="stack tight panel tools outcome" aria-labelledby="outcome">
       <h3 id="outcome" ref=${heading} tabindex="-1">${text.done}</h3>
@@ -247,8 +235,8 @@ function Held({ whom, who }) {
         setProgress(null);
         await loaded.reload();
         setOutcome({
-          ...done, isListed: isListed || isNew, hasMore: ERASED.some((kind) => found[kind].hasMore),
-          busy: found.sessions.rows.filter(isLive).length + found.contacts.rows.filter(isBusy).length,
+          ...done, isListed: isListed || isNew, hasMore: ERASED.some((kind) => found[kind]?.hasMore),
+          failures: [...done.failures, ...Object.entries(found).filter(([, { error }]) => error).map(([kind, { error }]) => ({ kind, message: `${text.failed} ${error.message}` }))],
           stays: staysOf(found, isListed || isNew),
         });
       };
