@@ -1,5 +1,5 @@
 // What pages are made of.
-import { html, useCallback, useEffect, useRef, useState } from './html.js';
+import { html, useCallback, useEffect, useLayoutEffect, useRef, useState } from './html.js';
 import { count, time } from './format.js';
 import { place, wentOn } from './place.js';
 import { words } from './words.js';
@@ -23,8 +23,9 @@ export function useLoad(load, inputs) {
       if (mine === latest.current) setState(({ data }) => ({ data, error }));
     }
   }, inputs);
-  useEffect(() => {
-    setState({ data: null, error: null });
+  // Asked for before it is painted that it loads.
+  useLayoutEffect(() => {
+    setState((before) => (before.data || before.error ? { data: null, error: null } : before));
     run();
     return () => { latest.current += 1; };
   }, [run]);
