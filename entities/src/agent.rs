@@ -6,6 +6,7 @@ pub use brain::{Brain, Reply, ScriptedCall, Temperature};
 pub use turns::{Interruption, Sensitivity, TurnDetection, TurnMode};
 
 use crate::{
+    ask::Ask,
     boxed,
     connection::Connection,
     db::Db,
@@ -295,7 +296,7 @@ pub async fn load(db: &Connection, tenant: TenantId, id: AgentId) -> Result<Mode
     let found = Entity::find_by_id(id)
         .filter(Column::TenantId.eq(tenant))
         .filter(Column::DeletedAt.is_null())
-        .one(db)
+        .row(db)
         .await?;
     found.ok_or(Error::NotFound("agent"))
 }
@@ -315,7 +316,7 @@ pub async fn list(db: &Db, tenant: TenantId, name: Option<&str>, page: Page) -> 
 pub async fn load_even_deleted(db: &Connection, tenant: TenantId, id: AgentId) -> Result<Model> {
     Entity::find_by_id(id)
         .filter(Column::TenantId.eq(tenant))
-        .one(db)
+        .row(db)
         .await?
         .ok_or(Error::NotFound("agent"))
 }
@@ -329,7 +330,7 @@ pub async fn that_use(db: &Connection, tenant: TenantId, function: FunctionId) -
         .filter(Column::TenantId.eq(tenant))
         .filter(Column::DeletedAt.is_null())
         .filter(wanted)
-        .all(db)
+        .rows(db)
         .await?;
     let uses = |row: &Model| row.definition.function_ids.contains(&function);
     Ok(rows
@@ -346,7 +347,7 @@ pub async fn that_speak_with(db: &Connection, tenant: TenantId, voice: &str) -> 
         .filter(Column::TenantId.eq(tenant))
         .filter(Column::DeletedAt.is_null())
         .filter(Expr::cust("CAST(definition AS TEXT)").like(format!("%{voice}%")))
-        .all(db)
+        .rows(db)
         .await?;
     let speaks = |row: &Model| row.definition.voice_id.as_deref() == Some(voice);
     Ok(rows

@@ -11,7 +11,7 @@ use sea_orm::{
 };
 use std::{
     any::TypeId,
-    collections::HashMap,
+    collections::{BTreeMap, HashMap, btree_map::Entry},
     fmt::Write,
     sync::{Arc, LazyLock, Mutex, PoisonError},
 };
@@ -27,6 +27,8 @@ pub enum OnConflict {
     ReplacePredecessor,
     /// The row is replaced.
     Replace,
+    /// Its counts are added to the stored ones; of the column of that name the larger one stays.
+    Add(Option<&'static str>),
 }
 
 /// Rows per statement, largest first: few sizes, so that few statements are prepared.
@@ -59,6 +61,20 @@ where
         return Err(Error::Stale);
     }
     Ok(written)
+}
+
+/// Rows of the same key added up, in the order of the keys: one statement takes no row twice.
+pub fn sums<M: Clone, K: Ord>(rows: &[M], key: impl Fn(&M) -> K, add: impl Fn(&mut M, &M)) -> Vec<M> {
+    let mut sums: BTreeMap<K, M> = BTreeMap::new();
+    for row in rows {
+        match sums.entry(key(row)) {
+            Entry::Vacant(none) => {
+                none.insert(row.clone());
+            }
+            Entry::Occupied(mut sum) => add(sum.get_mut(), row),
+        }
+    }
+    sums.into_values().collect()
 }
 
 /// Cuts rows into slices of few sizes, so that few statements are prepared, and each of them often used.
@@ -155,7 +171,15 @@ fn build_insert<E: EntityTrait>(rows: usize, on_conflict: OnConflict, backend: D
     let sets: Vec<String> = columns
         .iter()
         .filter(|column| !keys.iter().any(|key| key == *column))
-        .map(|column| format!("{column} = excluded.{column}"))
+        .map(|column| match on_conflict {
+            OnConflict::Add(Some(larger)) if larger == *column => format!(
+                "{column} = CASE WHEN excluded.{column} > {table}.{column} THEN excluded.{column} ELSE {table}.{column} END"
+            ),
+            OnConflict::Add(_) => format!("{column} = {table}.{column} + excluded.{column}"),
+            OnConflict::Fail | OnConflict::Keep | OnConflict::ReplacePredecessor | OnConflict::Replace => {
+                format!("{column} = excluded.{column}")
+            }
+        })
         .collect();
     let _ = write!(
         text,

@@ -1,13 +1,14 @@
 //! Calls of a workspace that have ended, counted by the hour in which they began.
 use crate::{
-    boxed, bulk,
+    ask::Ask,
+    boxed,
+    bulk::{self, OnConflict},
     connection::Connection,
     error::Result,
     ids::TenantId,
     values::{Env, Moment},
 };
-use sea_orm::{Order, QueryOrder, Statement, Value, entity::prelude::*};
-use std::collections::BTreeMap;
+use sea_orm::{Order, QueryOrder, entity::prelude::*};
 
 #[sea_orm::model]
 #[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
@@ -57,41 +58,8 @@ impl Model {
 /// Adds counts to the stored ones.
 #[boxed]
 pub async fn add(db: &Connection, by: &[Model]) -> Result<()> {
-    const COLUMNS: usize = 7;
-    // One statement takes no row twice.
-    let mut sums: BTreeMap<(TenantId, &str, Moment), Model> = BTreeMap::new();
-    for row in by {
-        sums.entry((row.tenant_id, row.env.as_str(), row.hour))
-            .or_insert_with(|| Model::empty(row.tenant_id, row.env, row.hour))
-            .add(row);
-    }
-    let sums: Vec<Model> = sums.into_values().collect();
-    for chunk in bulk::chunks(&sums, COLUMNS) {
-        let mut text = String::from(
-            "INSERT INTO call_hours (tenant_id, env, hour, started, answered, duration_seconds, cost_cents) VALUES ",
-        );
-        bulk::placeholders(&mut text, db.get_database_backend(), chunk.len(), COLUMNS);
-        text.push_str(
-            " ON CONFLICT (tenant_id, env, hour) DO UPDATE SET started = call_hours.started + excluded.started, \
-             answered = call_hours.answered + excluded.answered, \
-             duration_seconds = call_hours.duration_seconds + excluded.duration_seconds, \
-             cost_cents = call_hours.cost_cents + excluded.cost_cents",
-        );
-        let values = chunk.iter().flat_map(|row| {
-            [
-                Value::from(row.tenant_id),
-                row.env.into(),
-                row.hour.into(),
-                row.started.into(),
-                row.answered.into(),
-                row.duration_seconds.into(),
-                row.cost_cents.into(),
-            ]
-        });
-        let values: Vec<Value> = values.collect();
-        db.execute_raw(Statement::from_sql_and_values(db.get_database_backend(), text, values))
-            .await?;
-    }
+    let sums = bulk::sums(by, |row| (row.tenant_id, row.env.as_str(), row.hour), Model::add);
+    bulk::save(db, &sums, OnConflict::Add(None)).await?;
     Ok(())
 }
 
@@ -102,5 +70,5 @@ pub async fn since(db: &Connection, tenant: TenantId, env: Env, since: Moment) -
         .filter(Column::TenantId.eq(tenant))
         .filter(Column::Env.eq(env))
         .filter(Column::Hour.gte(since));
-    Ok(select.order_by(Column::Hour, Order::Asc).all(db).await?)
+    Ok(select.order_by(Column::Hour, Order::Asc).rows(db).await?)
 }

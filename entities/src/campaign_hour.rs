@@ -1,7 +1,14 @@
 //! A campaign's calls, counted by the hour in which they were dialled: its answer rate, and its cap per day.
-use crate::{boxed, bulk, connection::Connection, error::Result, ids::CampaignId, values::Moment};
-use sea_orm::{Order, QueryOrder, QuerySelect, Statement, Value, entity::prelude::*, sea_query::Expr};
-use std::collections::BTreeMap;
+use crate::{
+    ask::{Ask, Part},
+    boxed,
+    bulk::{self, OnConflict},
+    connection::Connection,
+    error::Result,
+    ids::CampaignId,
+    values::Moment,
+};
+use sea_orm::{Order, QueryOrder, QuerySelect, entity::prelude::*, sea_query::Expr};
 
 #[sea_orm::model]
 #[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
@@ -37,43 +44,17 @@ impl Model {
 /// Adds counts to the stored ones.
 #[boxed]
 pub async fn add(db: &Connection, by: &[Model]) -> Result<()> {
-    const COLUMNS: usize = 6;
-    // One statement takes no row twice.
-    let mut sums: BTreeMap<(CampaignId, Moment), Model> = BTreeMap::new();
-    for row in by {
-        let sum = sums
-            .entry((row.campaign_id, row.hour))
-            .or_insert_with(|| Model::empty(row.campaign_id, row.hour));
-        sum.dialed += row.dialed;
-        sum.answered += row.answered;
-        sum.ended += row.ended;
-        sum.duration_seconds += row.duration_seconds;
-    }
-    let sums: Vec<Model> = sums.into_values().collect();
-    for chunk in bulk::chunks(&sums, COLUMNS) {
-        let mut text = String::from(
-            "INSERT INTO campaign_hours (campaign_id, hour, dialed, answered, ended, duration_seconds) VALUES ",
-        );
-        bulk::placeholders(&mut text, db.get_database_backend(), chunk.len(), COLUMNS);
-        text.push_str(
-            " ON CONFLICT (campaign_id, hour) DO UPDATE SET dialed = campaign_hours.dialed + excluded.dialed, \
-             answered = campaign_hours.answered + excluded.answered, ended = campaign_hours.ended + excluded.ended, \
-             duration_seconds = campaign_hours.duration_seconds + excluded.duration_seconds",
-        );
-        let values = chunk.iter().flat_map(|row| {
-            [
-                Value::from(row.campaign_id),
-                row.hour.into(),
-                row.dialed.into(),
-                row.answered.into(),
-                row.ended.into(),
-                row.duration_seconds.into(),
-            ]
-        });
-        let values: Vec<Value> = values.collect();
-        db.execute_raw(Statement::from_sql_and_values(db.get_database_backend(), text, values))
-            .await?;
-    }
+    let sums = bulk::sums(
+        by,
+        |row| (row.campaign_id, row.hour),
+        |sum, row| {
+            sum.dialed += row.dialed;
+            sum.answered += row.answered;
+            sum.ended += row.ended;
+            sum.duration_seconds += row.duration_seconds;
+        },
+    );
+    bulk::save(db, &sums, OnConflict::Add(None)).await?;
     Ok(())
 }
 
@@ -85,14 +66,14 @@ pub async fn dialed_since(db: &Connection, campaign: CampaignId, since: Moment) 
         .filter(Column::Hour.gte(since))
         .select_only()
         .column_as(Expr::cust("CAST(COALESCE(SUM(dialed), 0) AS BIGINT)"), "dialed");
-    Ok(select.into_tuple().one(db).await?.unwrap_or(0))
+    Ok(select.tuple().row(db).await?.unwrap_or(0))
 }
 
 /// The campaign's last hours, oldest first.
 #[boxed]
 pub async fn last(db: &Connection, campaign: CampaignId, limit: u64) -> Result<Vec<Model>> {
     let select = Entity::find().filter(Column::CampaignId.eq(campaign));
-    let mut rows = select.order_by(Column::Hour, Order::Desc).limit(limit).all(db).await?;
+    let mut rows = select.order_by(Column::Hour, Order::Desc).limit(limit).rows(db).await?;
     rows.reverse();
     Ok(rows)
 }

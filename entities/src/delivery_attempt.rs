@@ -1,5 +1,12 @@
 //! The log of attempts: what was tried, and what came back.
-use crate::{boxed, connection::Connection, error::Result, ids::DeliveryId, values::Moment};
+use crate::{
+    ask::{Ask, Part, Run},
+    boxed,
+    connection::Connection,
+    error::Result,
+    ids::DeliveryId,
+    values::Moment,
+};
 use sea_orm::{DeriveValueType, FromQueryResult, Order, QueryOrder, QuerySelect, entity::prelude::*, sea_query::Expr};
 use std::{fmt, str::FromStr};
 
@@ -64,7 +71,7 @@ pub async fn of(db: &Connection, deliveries: &[DeliveryId]) -> Result<Vec<Model>
     Ok(select
         .order_by(Column::DeliveryId, Order::Asc)
         .order_by(Column::N, Order::Asc)
-        .all(db)
+        .rows(db)
         .await?)
 }
 
@@ -72,7 +79,7 @@ pub async fn of(db: &Connection, deliveries: &[DeliveryId]) -> Result<Vec<Model>
 #[boxed]
 pub async fn prune(db: &Connection, deliveries: &[DeliveryId]) -> Result<u64> {
     let these = Entity::delete_many().filter(Column::DeliveryId.is_in(deliveries.iter().copied()));
-    Ok(these.exec(db).await?.rows_affected)
+    Ok(these.run(db).await?)
 }
 
 /// Is there an attempt of a delivery after `after` and before `before`?
@@ -82,7 +89,7 @@ pub async fn any_between(db: &Connection, after: Option<DeliveryId>, before: Del
     if let Some(after) = after {
         select = select.filter(Column::DeliveryId.gt(after));
     }
-    Ok(select.limit(1).one(db).await?.is_some())
+    Ok(select.limit(1).row(db).await?.is_some())
 }
 
 /// Forgets what receivers answered to successful attempts, in one slice of the log: deliveries after `after` and before
@@ -104,8 +111,8 @@ pub async fn forget_answers(
     let ids: Vec<DeliveryId> = select
         .order_by(Column::DeliveryId, Order::Asc)
         .limit(limit)
-        .into_tuple()
-        .all(db)
+        .tuple()
+        .rows(db)
         .await?;
     let (Some(first), Some(last)) = (ids.first().copied(), ids.last().copied()) else {
         return Ok(None);
@@ -115,7 +122,7 @@ pub async fn forget_answers(
         .filter(Column::DeliveryId.between(first, last))
         .filter(Column::Status.between(200, 299))
         .filter(Column::ResponseBody.is_not_null())
-        .exec(db)
+        .run(db)
         .await?;
     Ok(Some(last))
 }
@@ -148,7 +155,7 @@ pub async fn outcomes(db: &Connection, deliveries: &[DeliveryId]) -> Result<Vec<
     Ok(select
         .order_by(Column::DeliveryId, Order::Asc)
         .order_by(Column::N, Order::Asc)
-        .into_model()
-        .all(db)
+        .model()
+        .rows(db)
         .await?)
 }

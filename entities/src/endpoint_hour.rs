@@ -1,7 +1,14 @@
 //! Attempts of one endpoint, counted by the hour: what its statistics are made of.
-use crate::{boxed, bulk, connection::Connection, error::Result, ids::EndpointId, values::Moment};
-use sea_orm::{FromQueryResult, QuerySelect, Statement, Value, entity::prelude::*, sea_query::Expr};
-use std::collections::BTreeMap;
+use crate::{
+    ask::{Ask, Part, Run},
+    boxed,
+    bulk::{self, OnConflict},
+    connection::Connection,
+    error::Result,
+    ids::EndpointId,
+    values::Moment,
+};
+use sea_orm::{FromQueryResult, QuerySelect, entity::prelude::*, sea_query::Expr};
 
 #[sea_orm::model]
 #[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
@@ -43,46 +50,18 @@ impl Model {
 /// Adds counts to the stored ones.
 #[boxed]
 pub async fn add(db: &Connection, by: &[Model]) -> Result<()> {
-    const COLUMNS: usize = 7;
-    // One statement takes no row twice.
-    let mut sums: BTreeMap<(EndpointId, Moment), Model> = BTreeMap::new();
-    for row in by {
-        let sum = sums
-            .entry((row.endpoint_id, row.hour))
-            .or_insert_with(|| Model::empty(row.endpoint_id, row.hour));
-        sum.attempts += row.attempts;
-        sum.succeeded += row.succeeded;
-        sum.failed += row.failed;
-        sum.duration_ms += row.duration_ms;
-        sum.longest_ms = sum.longest_ms.max(row.longest_ms);
-    }
-    let sums: Vec<Model> = sums.into_values().collect();
-    for chunk in bulk::chunks(&sums, COLUMNS) {
-        let mut text = String::from(
-            "INSERT INTO endpoint_hours (endpoint_id, hour, attempts, succeeded, failed, duration_ms, longest_ms) VALUES ",
-        );
-        bulk::placeholders(&mut text, db.get_database_backend(), chunk.len(), COLUMNS);
-        text.push_str(
-            " ON CONFLICT (endpoint_id, hour) DO UPDATE SET attempts = endpoint_hours.attempts + excluded.attempts, \
-             succeeded = endpoint_hours.succeeded + excluded.succeeded, failed = endpoint_hours.failed + excluded.failed, \
-             duration_ms = endpoint_hours.duration_ms + excluded.duration_ms, longest_ms = CASE \
-             WHEN excluded.longest_ms > endpoint_hours.longest_ms THEN excluded.longest_ms ELSE endpoint_hours.longest_ms END",
-        );
-        let values = chunk.iter().flat_map(|row| {
-            [
-                Value::from(row.endpoint_id),
-                row.hour.into(),
-                row.attempts.into(),
-                row.succeeded.into(),
-                row.failed.into(),
-                row.duration_ms.into(),
-                row.longest_ms.into(),
-            ]
-        });
-        let values: Vec<Value> = values.collect();
-        db.execute_raw(Statement::from_sql_and_values(db.get_database_backend(), text, values))
-            .await?;
-    }
+    let sums = bulk::sums(
+        by,
+        |row| (row.endpoint_id, row.hour),
+        |sum, row| {
+            sum.attempts += row.attempts;
+            sum.succeeded += row.succeeded;
+            sum.failed += row.failed;
+            sum.duration_ms += row.duration_ms;
+            sum.longest_ms = sum.longest_ms.max(row.longest_ms);
+        },
+    );
+    bulk::save(db, &sums, OnConflict::Add(Some("longest_ms"))).await?;
     Ok(())
 }
 
@@ -110,20 +89,16 @@ pub async fn sum(db: &Connection, endpoint: EndpointId, since: Moment) -> Result
         .column_as(sum("failed"), "failed")
         .column_as(sum("duration_ms"), "duration_ms")
         .column_as(Expr::cust("CAST(COALESCE(MAX(longest_ms), 0) AS BIGINT)"), "longest_ms");
-    Ok(select.into_model::<Sum>().one(db).await?.unwrap_or_default())
+    Ok(select.model::<Sum>().row(db).await?.unwrap_or_default())
 }
 
 #[boxed]
 pub async fn any_before(db: &Connection, before: Moment) -> Result<bool> {
     let select = Entity::find().filter(Column::Hour.lt(before));
-    Ok(select.limit(1).one(db).await?.is_some())
+    Ok(select.limit(1).row(db).await?.is_some())
 }
 
 #[boxed]
 pub async fn prune(db: &Connection, before: Moment) -> Result<u64> {
-    Ok(Entity::delete_many()
-        .filter(Column::Hour.lt(before))
-        .exec(db)
-        .await?
-        .rows_affected)
+    Ok(Entity::delete_many().filter(Column::Hour.lt(before)).run(db).await?)
 }

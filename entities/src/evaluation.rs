@@ -1,5 +1,6 @@
 //! What is to be found out about a talk after its end: its disposition, and answers that were not noted during it.
 use crate::{
+    ask::Ask,
     boxed,
     connection::Connection,
     error::Result,
@@ -44,7 +45,7 @@ impl Model {
 
 #[boxed]
 pub async fn load(db: &Connection, session: SessionId) -> Result<Option<Model>> {
-    Ok(Entity::find_by_id(session).one(db).await?)
+    Ok(Entity::find_by_id(session).row(db).await?)
 }
 
 /// All of all tenants, a page at a time: for the audit.
@@ -59,6 +60,6 @@ pub async fn pending(db: &Connection, limit: u64) -> Result<Vec<Model>> {
     Ok(select
         .order_by(Column::SessionId, Order::Asc)
         .limit(limit)
-        .all(db)
+        .rows(db)
         .await?)
 }

@@ -1,5 +1,6 @@
 //! Who may become a member of a workspace: whoever holds the link that was sent to the address. The row holds the link's hash.
 use crate::{
+    ask::{Ask, Run},
     boxed,
     bulk::{self, OnConflict},
     connection::Connection,
@@ -44,7 +45,7 @@ pub async fn count_others(db: &Connection, tenant: TenantId, email: &str, now: M
         .filter(Column::TenantId.eq(tenant))
         .filter(Column::Email.ne(email))
         .filter(Column::ExpiresAt.gt(now));
-    Ok(select.count(db).await?)
+    Ok(select.total(db).await?)
 }
 
 /// Those that somebody has made who may no longer.
@@ -53,7 +54,7 @@ pub async fn void_of(db: &Connection, tenant: TenantId, by: UserId) -> Result<()
     Entity::delete_many()
         .filter(Column::TenantId.eq(tenant))
         .filter(Column::InvitedBy.eq(by))
-        .exec(db)
+        .run(db)
         .await?;
     Ok(())
 }
@@ -61,7 +62,7 @@ pub async fn void_of(db: &Connection, tenant: TenantId, by: UserId) -> Result<()
 #[boxed]
 pub async fn load(db: &Connection, tenant: TenantId, id: InvitationId) -> Result<Model> {
     let select = Entity::find_by_id(id).filter(Column::TenantId.eq(tenant));
-    select.one(db).await?.ok_or(Error::NotFound("invitation"))
+    select.row(db).await?.ok_or(Error::NotFound("invitation"))
 }
 
 /// The one behind a link, unless its time is over.
@@ -70,7 +71,7 @@ pub async fn by_token(db: &Connection, token_hash: &str, now: Moment) -> Result<
     let select = Entity::find()
         .filter(Column::TokenHash.eq(token_hash))
         .filter(Column::ExpiresAt.gt(now));
-    Ok(select.one(db).await?)
+    Ok(select.row(db).await?)
 }
 
 /// Adds one; an older one of that address is void.
@@ -79,22 +80,19 @@ pub async fn add(db: &Connection, row: Model) -> Result<()> {
     let of_address = Entity::delete_many()
         .filter(Column::TenantId.eq(row.tenant_id))
         .filter(Column::Email.eq(&row.email));
-    of_address.exec(db).await?;
+    of_address.run(db).await?;
     bulk::save(db, &[row], OnConflict::Fail).await.map(drop)
 }
 
 /// Takes one away; `false`: somebody else has.
 #[boxed]
 pub async fn take(db: &Connection, id: InvitationId) -> Result<bool> {
-    Ok(Entity::delete_by_id(id).exec(db).await?.rows_affected == 1)
+    Ok(Entity::delete_by_id(id).run(db).await? == 1)
 }
 
 /// Forgets those whose time is over.
 #[boxed]
 pub async fn prune(db: &Connection, now: Moment) -> Result<()> {
-    Entity::delete_many()
-        .filter(Column::ExpiresAt.lte(now))
-        .exec(db)
-        .await?;
+    Entity::delete_many().filter(Column::ExpiresAt.lte(now)).run(db).await?;
     Ok(())
 }

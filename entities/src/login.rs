@@ -1,5 +1,13 @@
 //! Dashboard sessions: the cookie holds a random token, the row its hash.
-use crate::{boxed, connection::Connection, error::Result, ids::UserId, user, values::Moment};
+use crate::{
+    ask::{Ask, Run},
+    boxed,
+    connection::Connection,
+    error::Result,
+    ids::UserId,
+    user,
+    values::Moment,
+};
 use sea_orm::{ExprTrait, Order, QueryOrder, QuerySelect, entity::prelude::*, sea_query::Expr};
 
 #[sea_orm::model]
@@ -21,10 +29,10 @@ impl ActiveModelBehavior for ActiveModel {}
 
 #[boxed]
 pub async fn find(db: &Connection, token_hash: &str) -> Result<Option<(Model, user::Model)>> {
-    let Some(login) = Entity::find_by_id(token_hash.to_owned()).one(db).await? else {
+    let Some(login) = Entity::find_by_id(token_hash.to_owned()).row(db).await? else {
         return Ok(None);
     };
-    let user = user::Entity::find_by_id(login.user_id).one(db).await?;
+    let user = user::Entity::find_by_id(login.user_id).row(db).await?;
     Ok(user.map(|user| (login, user)))
 }
 
@@ -33,7 +41,7 @@ pub async fn touch(db: &Connection, token_hash: &str, now: Moment) -> Result<()>
     let update = Entity::update_many()
         .col_expr(Column::LastSeenAt, Expr::value(now))
         .filter(Column::TokenHash.eq(token_hash));
-    update.exec(db).await?;
+    update.run(db).await?;
     Ok(())
 }
 
@@ -43,7 +51,7 @@ pub async fn authenticate(db: &Connection, token_hash: &str, now: Moment) -> Res
     let update = Entity::update_many()
         .col_expr(Column::AuthenticatedAt, Expr::value(now))
         .filter(Column::TokenHash.eq(token_hash));
-    Ok(update.exec(db).await?.rows_affected == 1)
+    Ok(update.run(db).await? == 1)
 }
 
 /// The user's sessions, newest first.
@@ -53,7 +61,7 @@ pub async fn of_user(db: &Connection, user: UserId, limit: u64) -> Result<Vec<Mo
     Ok(select
         .order_by(Column::CreatedAt, Order::Desc)
         .limit(limit)
-        .all(db)
+        .rows(db)
         .await?)
 }
 
@@ -64,14 +72,14 @@ pub async fn remove_of(db: &Connection, user: UserId, keep: Option<&str>) -> Res
     if let Some(keep) = keep {
         delete = delete.filter(Column::TokenHash.ne(keep));
     }
-    Ok(delete.exec(db).await?.rows_affected)
+    Ok(delete.run(db).await?)
 }
 
 #[boxed]
 pub async fn remove(db: &Connection, token_hash: &str) -> Result<()> {
     Entity::delete_many()
         .filter(Column::TokenHash.eq(token_hash))
-        .exec(db)
+        .run(db)
         .await?;
     Ok(())
 }
@@ -82,6 +90,6 @@ pub async fn prune(db: &Connection, created_before: Moment, seen_before: Moment)
     let over = Column::CreatedAt
         .lt(created_before)
         .or(Column::LastSeenAt.lt(seen_before));
-    Entity::delete_many().filter(over).exec(db).await?;
+    Entity::delete_many().filter(over).run(db).await?;
     Ok(())
 }

@@ -6,6 +6,7 @@ pub use definition::{
 };
 
 use crate::{
+    ask::{Ask, Part, Run},
     boxed,
     bulk::{self, OnConflict},
     connection::Connection,
@@ -60,20 +61,20 @@ of_tenant!(TrunkId, "SIP trunk");
 
 #[boxed]
 pub async fn count(db: &Connection, tenant: TenantId) -> Result<u64> {
-    Ok(owned(tenant).count(db).await?)
+    Ok(owned(tenant).total(db).await?)
 }
 
 /// All that a tenant has: at most as many as one workspace may make.
 #[boxed]
 pub async fn all_of(db: &Connection, tenant: TenantId) -> Result<Vec<Model>> {
-    Ok(owned(tenant).all(db).await?)
+    Ok(owned(tenant).rows(db).await?)
 }
 
 /// Whosever it is: for the operator.
 #[boxed]
 pub async fn by_id(db: &Connection, id: TrunkId) -> Result<Model> {
     let found = Entity::find_by_id(id).filter(Column::DeletedAt.is_null());
-    found.one(db).await?.ok_or(Error::NotFound("SIP trunk"))
+    found.row(db).await?.ok_or(Error::NotFound("SIP trunk"))
 }
 
 /// All that are there, of all tenants, a page at a time.
@@ -88,7 +89,7 @@ pub async fn of_ids(db: &Connection, trunks: &[TrunkId]) -> Result<Vec<Model>> {
     let found = Entity::find()
         .filter(Column::Id.is_in(trunks.iter().copied()))
         .filter(Column::DeletedAt.is_null());
-    Ok(found.all(db).await?)
+    Ok(found.rows(db).await?)
 }
 
 /// Are these as they were known, and there? What was paused meanwhile is not. Asked inside the transaction that commits a dial.
@@ -99,7 +100,7 @@ pub async fn are_as_known(db: &Connection, known: &[(TrunkId, i32)]) -> Result<b
         .columns([Column::Id, Column::Version])
         .filter(Column::Id.is_in(known.iter().map(|(id, _)| *id)))
         .filter(Column::DeletedAt.is_null());
-    let found: Vec<(TrunkId, i32)> = select.into_tuple().all(db).await?;
+    let found: Vec<(TrunkId, i32)> = select.tuple().rows(db).await?;
     Ok(known.iter().all(|known| found.contains(known)))
 }
 
@@ -119,7 +120,7 @@ pub async fn tested(db: &Connection, row: &Model, status: Status, at: Moment) ->
         .col_expr(Column::TestedAt, Expr::value(at))
         .filter(Column::Id.eq(row.id))
         .filter(Column::Version.eq(row.version))
-        .exec(db)
+        .run(db)
         .await?;
     Ok(())
 }
@@ -138,7 +139,7 @@ pub async fn reseal(db: &Connection, id: TrunkId, password: Option<String>, inbo
         .col_expr(Column::SealedPassword, Expr::value(password))
         .col_expr(Column::SealedInboundPassword, Expr::value(inbound))
         .filter(Column::Id.eq(id))
-        .exec(db)
+        .run(db)
         .await?;
     Ok(())
 }

@@ -1,5 +1,6 @@
 //! Numbers outside the sandbox block that a tenant's test keys may call, once they are verified. Shared by its two envs.
 use crate::{
+    ask::{Ask, Part, Run},
     boxed,
     bulk::{self, OnConflict},
     connection::Connection,
@@ -92,7 +93,7 @@ fn owned(tenant: TenantId) -> sea_orm::Select<Entity> {
 
 #[boxed]
 pub async fn load(db: &Connection, tenant: TenantId, id: VerifiedNumberId) -> Result<Model> {
-    let found = owned(tenant).filter(Column::Id.eq(id)).one(db).await?;
+    let found = owned(tenant).filter(Column::Id.eq(id)).row(db).await?;
     found.ok_or(Error::NotFound("verified number"))
 }
 
@@ -104,13 +105,13 @@ pub async fn list(db: &Db, tenant: TenantId, status: Option<Status>, page: Page)
 
 #[boxed]
 pub async fn count(db: &Connection, tenant: TenantId) -> Result<u64> {
-    Ok(owned(tenant).count(db).await?)
+    Ok(owned(tenant).total(db).await?)
 }
 
 #[boxed]
 pub async fn of_number(db: &Connection, tenant: TenantId, number: &E164) -> Result<Option<Model>> {
     let found = owned(tenant).filter(Column::PhoneNumber.eq(number.clone()));
-    Ok(found.one(db).await?)
+    Ok(found.row(db).await?)
 }
 
 /// May the tenant's test keys call it?
@@ -119,7 +120,7 @@ pub async fn contains(db: &Connection, tenant: TenantId, number: &E164) -> Resul
     let found = owned(tenant)
         .filter(Column::PhoneNumber.eq(number.clone()))
         .filter(Column::Status.eq(Status::Verified));
-    Ok(found.count(db).await? > 0)
+    Ok(found.total(db).await? > 0)
 }
 
 /// The operator vouches for it. A second time changes nothing; a code that is waited for is waited for no longer.
@@ -152,8 +153,8 @@ pub async fn save(db: &Connection, row: &Model) -> Result<()> {
 #[boxed]
 pub async fn delete(db: &Connection, tenant: TenantId, id: VerifiedNumberId) -> Result<()> {
     let mine = Entity::delete_many().filter(Column::TenantId.eq(tenant));
-    let deleted = mine.filter(Column::Id.eq(id)).exec(db).await?;
-    match deleted.rows_affected {
+    let deleted = mine.filter(Column::Id.eq(id)).run(db).await?;
+    match deleted {
         0 => Err(Error::NotFound("verified number")),
         _ => Ok(()),
     }
@@ -169,7 +170,7 @@ pub async fn among(db: &Connection, tenant: TenantId, numbers: &[E164]) -> Resul
             .column(Column::PhoneNumber)
             .filter(Column::Status.eq(Status::Verified))
             .filter(Column::PhoneNumber.is_in(chunk));
-        found.extend(select.into_tuple::<E164>().all(db).await?);
+        found.extend(select.tuple::<E164>().rows(db).await?);
     }
     Ok(found)
 }
@@ -185,7 +186,7 @@ pub async fn reseal(db: &Connection, id: VerifiedNumberId, sealed_code: String) 
     Entity::update_many()
         .col_expr(Column::SealedCode, Expr::value(sealed_code))
         .filter(Column::Id.eq(id))
-        .exec(db)
+        .run(db)
         .await?;
     Ok(())
 }
@@ -218,7 +219,7 @@ pub mod codes {
         let recent = Entity::find()
             .filter(Column::TenantId.eq(tenant))
             .filter(Column::CreatedAt.gt(since));
-        let rows = recent.order_by(Column::CreatedAt, Order::Asc).all(db).await?;
+        let rows = recent.order_by(Column::CreatedAt, Order::Asc).rows(db).await?;
         let of_number = rows.iter().filter(|row| row.phone_number == *number);
         let of_number = of_number.map(|row| row.created_at).collect();
         Ok((of_number, rows.into_iter().map(|row| row.created_at).collect()))
@@ -228,7 +229,7 @@ pub mod codes {
     #[boxed]
     pub async fn note(db: &Connection, row: Model, forget: Moment) -> Result<()> {
         let old = Entity::delete_many().filter(Column::TenantId.eq(row.tenant_id));
-        old.filter(Column::CreatedAt.lte(forget)).exec(db).await?;
+        old.filter(Column::CreatedAt.lte(forget)).run(db).await?;
         bulk::save(db, &[row], OnConflict::Fail).await.map(drop)
     }
 }

@@ -1,6 +1,7 @@
 //! Clones of voices: what each is called, how far it is, and what it is made from. Shared by a tenant's two envs; the events
 //! of a clone go to the env in which it was created.
 use crate::{
+    ask::{Ask, Run},
     boxed,
     connection::Connection,
     db::Db,
@@ -93,7 +94,7 @@ fn owned(tenant: TenantId) -> sea_orm::Select<Entity> {
 
 #[boxed]
 pub async fn load(db: &Connection, tenant: TenantId, id: VoiceId) -> Result<Model> {
-    let found = owned(tenant).filter(Column::Id.eq(id)).one(db).await?;
+    let found = owned(tenant).filter(Column::Id.eq(id)).row(db).await?;
     found.ok_or(Error::NotFound("voice"))
 }
 
@@ -103,7 +104,7 @@ pub async fn load_even_deleted(db: &Connection, key: TenantScoped<VoiceId>) -> R
     let found = Entity::find_by_id(key.id)
         .filter(Column::TenantId.eq(key.tenant_id))
         .filter(Column::Env.eq(key.env));
-    found.one(db).await?.ok_or(Error::NotFound("voice"))
+    found.row(db).await?.ok_or(Error::NotFound("voice"))
 }
 
 #[boxed]
@@ -114,7 +115,7 @@ pub async fn list(db: &Db, tenant: TenantId, status: Option<Status>, page: Page)
 
 #[boxed]
 pub async fn count(db: &Connection, tenant: TenantId) -> Result<u64> {
-    Ok(owned(tenant).count(db).await?)
+    Ok(owned(tenant).total(db).await?)
 }
 
 /// Voices that have something to do by then.
@@ -132,7 +133,7 @@ pub async fn let_go(db: &Connection, now: Moment) -> Result<()> {
         .col_expr(Column::WakeAt, Expr::value(now))
         .filter(Expr::cust("wake_at IS NOT NULL"))
         .filter(Column::WakeAt.gt(now))
-        .exec(db)
+        .run(db)
         .await?;
     Ok(())
 }
@@ -140,6 +141,7 @@ pub async fn let_go(db: &Connection, now: Moment) -> Result<()> {
 /// What a voice is made from. The sound itself lies in the recordings' store.
 pub mod sample {
     use crate::{
+        ask::{Ask, Run},
         boxed,
         connection::Connection,
         error::Result,
@@ -187,7 +189,7 @@ pub mod sample {
         let select = select
             .order_by(Column::Place, Order::Asc)
             .order_by(Column::Id, Order::Asc);
-        Ok(select.all(db).await?)
+        Ok(select.rows(db).await?)
     }
 
     /// All of a voice, also what was never whole.
@@ -196,7 +198,7 @@ pub mod sample {
         let select = Entity::find()
             .filter(Column::TenantId.eq(tenant))
             .filter(Column::VoiceId.eq(voice));
-        Ok(select.all(db).await?)
+        Ok(select.rows(db).await?)
     }
 
     /// Begun before then and never whole: nobody is at them any more.
@@ -205,7 +207,7 @@ pub mod sample {
         let select = Entity::find()
             .filter(Expr::cust("NOT stored"))
             .filter(Column::CreatedAt.lt(before));
-        Ok(select.limit(limit).all(db).await?)
+        Ok(select.limit(limit).rows(db).await?)
     }
 
     /// All of all tenants, a page at a time: to seal them anew.
@@ -217,14 +219,14 @@ pub mod sample {
     pub async fn delete(db: &Connection, ids: &[VoiceSampleId]) -> Result<()> {
         Entity::delete_many()
             .filter(Column::Id.is_in(ids.iter().copied()))
-            .exec(db)
+            .run(db)
             .await?;
         Ok(())
     }
 
     #[boxed]
     pub async fn delete_of(db: &Connection, voice: VoiceId) -> Result<()> {
-        Entity::delete_many().filter(Column::VoiceId.eq(voice)).exec(db).await?;
+        Entity::delete_many().filter(Column::VoiceId.eq(voice)).run(db).await?;
         Ok(())
     }
 }

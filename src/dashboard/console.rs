@@ -57,6 +57,8 @@ files! {
 /// gives a channel. When either changes, a browser says what it has become: the tests of the console fail with its words.
 const WAVEFORM_STYLE: &str = "style-src 'self' 'sha256-GDz2FZP0i7VZaDhs1mgc43IRUXU2xajPIjvThHvZvbs='";
 
+const MAIN: &str = "console/main.js";
+
 /// A year: as long as anything may be kept.
 const KEPT: &str = "public, max-age=31536000, immutable";
 /// Of the files' hash, what is enough to tell versions apart.
@@ -73,8 +75,8 @@ struct File {
 struct Console {
     hash: String,
     files: HashMap<&'static str, File>,
-    /// For each page of the console, by its name in the address; and for all others.
-    pages: HashMap<&'static str, String>,
+    /// By the name in the address: what stands there without an id, with one, and for something new. And what stands everywhere else.
+    pages: HashMap<&'static str, Vec<String>>,
     page: String,
     policy: String,
 }
@@ -107,19 +109,18 @@ static CONSOLE: LazyLock<Console> = LazyLock::new(|| {
         };
         (*name, file)
     };
-    let page = |module: Option<&'static str>| {
-        let all = ["console/main.js"].into_iter().chain(module).collect();
+    let page = |module: Option<&str>| {
+        let own = module.map(|module| format!("console/pages/{module}.js"));
+        let all = [MAIN.to_owned()].into_iter().chain(own).collect();
         let preload = |name: &String| format!("<link rel=\"modulepreload\" href=\"{{assets}}/{name}\">");
         let modules: Vec<_> = with_imports(all).iter().map(preload).collect();
         let page = include_str!("console/index.html").replace("{modules}", &modules.join("\n  "));
         page.replace("{assets}", &format!("/assets/{hash}"))
     };
-    let named = |(name, _): &(&'static str, &'static str)| {
-        let own = name.strip_prefix("console/pages/")?.strip_suffix(".js")?;
-        Some((own, page(Some(name))))
-    };
     Console {
-        pages: FILES.iter().filter_map(named).collect(),
+        pages: pages()
+            .map(|(name, modules)| (name, modules.into_iter().map(|module| page(Some(module))).collect()))
+            .collect(),
         page: page(None),
         files: FILES.iter().map(file).collect(),
         hash,
@@ -128,6 +129,20 @@ static CONSOLE: LazyLock<Console> = LazyLock::new(|| {
         policy: format!("{POLICY}; media-src 'self' blob:").replace("style-src 'self'", WAVEFORM_STYLE),
     }
 });
+
+/// The pages that the script knows, each with the modules that it shows there: `PAGES` of `main.js`.
+fn pages() -> impl Iterator<Item = (&'static str, Vec<&'static str>)> {
+    let table = include_str!("console/main.js").split("const PAGES = {\n").nth(1);
+    let lines = table.unwrap_or_default().lines().take_while(|line| *line != "};");
+    lines.filter_map(|line| {
+        let (name, modules) = line.trim().split_once(": [")?;
+        let modules = modules
+            .split("at('")
+            .skip(1)
+            .filter_map(|module| module.split('\'').next());
+        Some((name, modules.collect()))
+    })
+}
 
 /// What a module imports at once, by its name: also what is not there.
 fn imports(name: &str, text: &str) -> Vec<String> {
@@ -151,9 +166,9 @@ fn imports(name: &str, text: &str) -> Vec<String> {
 }
 
 /// These modules and all that they import, so that a browser asks for them at once and not one after the other as they name each other.
-fn with_imports(modules: Vec<&str>) -> BTreeSet<String> {
+fn with_imports(modules: Vec<String>) -> BTreeSet<String> {
     let mut known = BTreeSet::new();
-    let mut next: Vec<String> = modules.into_iter().map(str::to_owned).collect();
+    let mut next = modules;
     while let Some(name) = next.pop() {
         let file = FILES.iter().find(|(known, _)| *known == name);
         if let Some((_, text)) = file.filter(|_| !known.contains(&name)) {
@@ -211,7 +226,14 @@ fn brotli(text: &str) -> std::io::Result<Bytes> {
 
 /// GET /t/…: the same page for every address, whose script reads the rest, but for what it is told to load at once.
 pub async fn page(path: Path<String>) -> HttpResponse {
-    let own = path.split('/').nth(2).and_then(|page| CONSOLE.pages.get(page));
+    let mut parts = path.split('/').skip(2).filter(|part| !part.is_empty());
+    let name = parts.next().unwrap_or("overview");
+    let kind = match parts.next() {
+        None => 0,
+        Some("new") => 2,
+        Some(_) => 1,
+    };
+    let own = CONSOLE.pages.get(name).and_then(|pages| pages.get(kind));
     HttpResponse::Ok()
         .insert_header((CONTENT_SECURITY_POLICY, CONSOLE.policy.as_str()))
         .content_type("text/html; charset=utf-8")
@@ -261,7 +283,7 @@ mod tests {
 
     #[test]
     fn a_page_asks_at_once_for_all_that_it_imports() {
-        let overview = &CONSOLE.pages["overview"];
+        let overview = &CONSOLE.pages["overview"][0];
         for module in ["main", "vendor/preact", "pages/overview", "graph", "vendor/uplot"] {
             let link = format!(
                 "<link rel=\"modulepreload\" href=\"/assets/{}/console/{module}.js\">",
@@ -275,8 +297,11 @@ mod tests {
             CONSOLE.page
         );
         let uplot = "console/vendor/uplot.js".to_owned();
+        let kinds = |page: &str| CONSOLE.pages[page].len();
+        assert_eq!((CONSOLE.pages.len(), kinds("overview"), kinds("campaigns")), (19, 1, 3));
+        assert!(CONSOLE.pages["campaigns"][2].contains("/pages/new_campaign.js"));
         assert!(
-            !with_imports(vec!["console/main.js"]).contains(&uplot),
+            !with_imports(vec![MAIN.to_owned()]).contains(&uplot),
             "who looks at no graph loads none"
         );
     }

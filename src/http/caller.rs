@@ -23,7 +23,7 @@ pub enum Access {
     /// A key with this scope.
     Needs(Scope),
     /// A key with this scope; in the console a member who has given the password within the last ten minutes: it shows a
-    /// secret, or replaces one.
+    /// secret, replaces one, or says where one is sent.
     NeedsFresh(Scope),
     /// A key with this scope, or a link of ours that carries its own proof (`sig`), which the handler checks.
     NeedsOrLink(Scope),

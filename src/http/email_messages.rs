@@ -260,7 +260,10 @@ pub async fn list(state: Data<State>, caller: Caller, mut params: Params) -> Api
     let filter = Filter {
         status: params.text("status")?,
         kind: params.text("kind")?,
-        to: params.take("to").map(|to| to.trim().to_lowercase()),
+        // As it is stored: in one spelling.
+        to: params
+            .take("to")
+            .map(|to| barred::email(&to).unwrap_or_else(|_| to.trim().to_lowercase())),
     };
     params.finish()?;
     let listed = store::list(&state.deps.db, caller.owner(), filter, page).await?;

@@ -12,12 +12,14 @@ use super::{
 };
 use crate::{dashboard, state::State};
 use actix_web::{
-    HttpRequest, HttpResponse, ResponseError,
+    FromRequest, Handler, HttpRequest, HttpResponse, Responder, ResponseError,
+    dev::Payload,
     http::{Method, header},
     middleware::from_fn,
     web::{self, Data, ServiceConfig},
 };
 use entities::values::{Role, Scope::*};
+use futures_util::future::LocalBoxFuture;
 use schemars::{Schema, SchemaGenerator};
 
 pub type SchemaOf = fn(&mut SchemaGenerator) -> Schema;
@@ -34,7 +36,24 @@ pub struct Route {
     pub response: Option<SchemaOf>,
     /// Why its answer may take longer than others': it waits for somebody outside, for as long as they may take.
     pub lasts: Option<&'static str>,
-    service: fn() -> actix_web::Route,
+    answer: Answer,
+}
+
+/// Who answers a request. One type for all handlers: actix's own service would be compiled anew around each of them.
+type Answer = fn(HttpRequest, Payload) -> LocalBoxFuture<'static, HttpResponse>;
+
+fn answered<F, Args>(handler: F, request: HttpRequest, mut payload: Payload) -> LocalBoxFuture<'static, HttpResponse>
+where
+    F: Handler<Args>,
+    F::Output: Responder,
+    Args: FromRequest + 'static,
+{
+    Box::pin(async move {
+        match Args::from_request(&request, &mut payload).await {
+            Ok(args) => handler.call(args).await.respond_to(&request).map_into_boxed_body(),
+            Err(error) => HttpResponse::from_error(error),
+        }
+    })
 }
 
 macro_rules! table { ($($method:ident $path:literal $access:expr, $handler:path, $summary:literal $(, lasts $why:literal)? $(, takes $request:ty)? $(, gives $response:ty)?, $status:literal;)*) => {
@@ -49,7 +68,7 @@ macro_rules! table { ($($method:ident $path:literal $access:expr, $handler:path,
             request: None$(.or(Some((|generator: &mut SchemaGenerator| generator.subschema_for::<$request>()) as SchemaOf)))?,
             response: None$(.or(Some((|generator: &mut SchemaGenerator| generator.subschema_for::<$response>()) as SchemaOf)))?,
             lasts: None$(.or(Some($why)))?,
-            service: || web::route().to($handler),
+            answer: |request, payload| answered($handler, request, payload),
         }),*]
     }
 } }
@@ -281,10 +300,10 @@ pub fn configure(config: &mut ServiceConfig, _: &Data<State>) {
         for route in same {
             let (access, lasts) = (route.access, route.lasts);
             if route.method == Method::GET {
-                let head = (route.service)().method(Method::HEAD);
+                let head = service(route.answer).method(Method::HEAD);
                 resource = resource.route(in_time(head, lasts, access));
             }
-            let service = (route.service)().method(route.method);
+            let service = service(route.answer).method(route.method);
             resource = resource.route(in_time(service, lasts, access));
         }
         config.service(resource.default_service(web::to(move |request: HttpRequest| {
@@ -292,6 +311,10 @@ pub fn configure(config: &mut ServiceConfig, _: &Data<State>) {
         })));
     }
     config.default_service(web::to(system::unknown_route));
+}
+
+fn service(answer: Answer) -> actix_web::Route {
+    web::route().to(move |request: HttpRequest, payload: web::Payload| answer(request, payload.into_inner()))
 }
 
 /// Answered in time, and only to whoever may ask.

@@ -8,7 +8,9 @@ pub use plan::*;
 pub use schedule::*;
 
 use crate::{
-    agent, boxed,
+    agent,
+    ask::{Ask, Part},
+    boxed,
     connection::Connection,
     db::Db,
     error::{Error, Result},
@@ -121,7 +123,7 @@ fn owned(tenant: TenantId, env: Env) -> sea_orm::Select<Entity> {
 pub async fn load(db: &Connection, key: TenantScoped<CampaignId>) -> Result<Model> {
     owned(key.tenant_id, key.env)
         .filter(Column::Id.eq(key.id))
-        .one(db)
+        .row(db)
         .await?
         .ok_or(Error::NotFound("campaign"))
 }
@@ -133,8 +135,8 @@ pub async fn newest(db: &Connection, tenant: TenantId, env: Env, limit: u64) -> 
     Ok(ids
         .order_by(Column::Id, Order::Desc)
         .limit(limit)
-        .into_tuple()
-        .all(db)
+        .tuple()
+        .rows(db)
         .await?)
 }
 
@@ -144,7 +146,7 @@ pub async fn load_even_deleted(db: &Connection, key: TenantScoped<CampaignId>) -
     let found = Entity::find_by_id(key.id)
         .filter(Column::TenantId.eq(key.tenant_id))
         .filter(Column::Env.eq(key.env));
-    found.one(db).await?.ok_or(Error::NotFound("campaign"))
+    found.row(db).await?.ok_or(Error::NotFound("campaign"))
 }
 
 #[boxed]
@@ -160,7 +162,7 @@ pub async fn dispatchable(db: &Connection, tenant: TenantId) -> Result<Vec<Model
     Ok(select
         .filter(Column::CancelRequestedAt.is_null())
         .order_by(Column::Id, sea_orm::Order::Asc)
-        .all(db)
+        .rows(db)
         .await?)
 }
 
@@ -173,7 +175,7 @@ pub async fn still_dispatchable(db: &Connection, known: &[(CampaignId, i32)]) ->
         .filter(Column::Id.is_in(known.iter().map(|(id, _)| *id)))
         .filter(Column::Status.eq(Status::Running))
         .filter(Column::CancelRequestedAt.is_null());
-    let found: Vec<(CampaignId, i32)> = select.into_tuple().all(db).await?;
+    let found: Vec<(CampaignId, i32)> = select.tuple().rows(db).await?;
     Ok(known.iter().all(|known| found.contains(known)))
 }
 
@@ -184,7 +186,7 @@ pub async fn have_rules(db: &Connection, known: &[(CampaignId, i32)]) -> Result<
         .select_only()
         .columns([Column::Id, Column::RulesVersion])
         .filter(Column::Id.is_in(known.iter().map(|(id, _)| *id)));
-    let found: Vec<(CampaignId, i32)> = select.into_tuple().all(db).await?;
+    let found: Vec<(CampaignId, i32)> = select.tuple().rows(db).await?;
     Ok(known.iter().all(|known| found.contains(known)))
 }
 
@@ -195,7 +197,7 @@ pub async fn all_run(db: &Connection, ids: &[CampaignId]) -> Result<bool> {
         .filter(Column::Id.is_in(ids.iter().copied()))
         .filter(Column::Status.eq(Status::Running))
         .filter(Column::CancelRequestedAt.is_null());
-    Ok(select.count(db).await? == ids.len() as u64)
+    Ok(select.total(db).await? == ids.len() as u64)
 }
 
 /// Names of campaigns that have not started and want this agent.
@@ -207,7 +209,7 @@ pub async fn drafts_of_agent(db: &Connection, tenant: TenantId, agent: AgentId) 
         .filter(Column::Status.eq(Status::Draft))
         .filter(Expr::cust("CAST(plan AS TEXT)").like(format!("%{agent}%")))
         .limit(10)
-        .all(db)
+        .rows(db)
         .await?;
     let wants = |row: &Model| row.plan.agent_id == Some(agent);
     Ok(rows
@@ -227,7 +229,7 @@ pub async fn that_speak_with(db: &Connection, tenant: TenantId, voice: &str) -> 
         .filter(Column::DeletedAt.is_null())
         .filter(Column::Status.ne(Status::Completed))
         .filter(named("plan").or(named("agent")))
-        .all(db)
+        .rows(db)
         .await?;
     let speaks = |row: &Model| {
         let agents = row
@@ -251,7 +253,7 @@ pub async fn tenants_at_work(db: &Connection) -> Result<Vec<TenantId>> {
         .column(Column::TenantId)
         .filter(is_running())
         .distinct();
-    Ok(select.into_tuple().all(db).await?)
+    Ok(select.tuple().rows(db).await?)
 }
 
 /// The tenant's campaigns whose waiting contacts are to be judged anew, at most `limit`.
@@ -263,7 +265,7 @@ pub async fn to_review(db: &Connection, tenant: TenantId, limit: u64) -> Result<
     Ok(select
         .order_by(Column::Id, sea_orm::Order::Asc)
         .limit(limit)
-        .all(db)
+        .rows(db)
         .await?)
 }
 
@@ -275,7 +277,7 @@ pub async fn tenants_to_review(db: &Connection) -> Result<Vec<TenantId>> {
         .column(Column::TenantId)
         .filter(Expr::cust(TO_REVIEW))
         .distinct();
-    Ok(select.into_tuple().all(db).await?)
+    Ok(select.tuple().rows(db).await?)
 }
 
 /// Is it still that change of its rules that the campaign's contacts are judged by?
@@ -284,7 +286,7 @@ pub async fn is_review_of(db: &Connection, id: CampaignId, version: i32) -> Resu
     let select = Entity::find()
         .filter(Column::Id.eq(id))
         .filter(Column::ReviewOf.eq(version));
-    Ok(select.count(db).await? == 1)
+    Ok(select.total(db).await? == 1)
 }
 
 // Written out for its small index.
@@ -320,5 +322,5 @@ pub async fn first_deleted(db: &Connection) -> Result<Option<CampaignId>> {
     let left =
         Expr::cust("deleted_at IS NOT NULL AND EXISTS (SELECT 1 FROM contacts WHERE campaign_id = campaigns.id)");
     let select = Entity::find().select_only().column(Column::Id).filter(left).limit(1);
-    Ok(select.into_tuple().one(db).await?)
+    Ok(select.tuple().row(db).await?)
 }

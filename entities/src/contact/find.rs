@@ -1,6 +1,7 @@
 //! Contacts of all of a workspace's campaigns, as somebody looks for one.
 use super::{Column, Entity, Model};
 use crate::{
+    ask::Ask,
     boxed, bulk, campaign,
     db::Db,
     error::Result,
@@ -32,13 +33,18 @@ const CAMPAIGNS_BY_NAME: usize = 1_000;
 #[boxed]
 pub async fn find(db: &Db, tenant: TenantId, env: Env, by: &By, limit: u64) -> Result<Listed<Model>> {
     let campaigns = campaign::newest(&db.read, tenant, env, CAMPAIGNS).await?;
-    let known = match by {
-        By::Number(number) => Column::Address.eq(number),
-        By::Email(spellings) => {
-            let known = names::is_email(Column::Email, spellings);
-            return of_person(db, (tenant, env), &campaigns, known, limit).await;
+    let (known, beside) = match by {
+        By::Number(number) => {
+            // Who is written to may have been given with a number.
+            let written = Expr::cust("channel = 'email' AND phone_number <> ''");
+            let beside = Condition::all().add(written).add(Column::PhoneNumber.eq(number));
+            (Column::Address.eq(number), Some(beside))
         }
-        By::ExternalId(external_id) => Column::ExternalId.eq(external_id),
+        By::Email(spellings) => (
+            Column::Address.is_in(spellings),
+            Some(names::is_email(Column::Email, spellings)),
+        ),
+        By::ExternalId(external_id) => (Column::ExternalId.eq(external_id), None),
         By::Name(name) => return named(db, &campaigns, &is_named(name), limit).await,
     };
     // In each campaign once, where its own index knows it: one look for each, whatever the lists' lengths.
@@ -47,43 +53,28 @@ pub async fn find(db: &Db, tenant: TenantId, env: Env, by: &By, limit: u64) -> R
         let select = Entity::find()
             .filter(Column::CampaignId.is_in(chunk))
             .filter(known.clone());
-        rows.extend(select.all(&*db.read).await?);
+        rows.extend(select.rows(&db.read).await?);
         if rows.len() as u64 > limit {
             break;
         }
     }
-    // Who is written to may have been given with a number, too.
-    if let By::Number(number) = by {
-        let known = Condition::all()
-            .add(Expr::cust("channel = 'email' AND phone_number <> ''"))
-            .add(Column::PhoneNumber.eq(number));
-        rows.extend(of_person(db, (tenant, env), &campaigns, known, limit).await?.rows);
+    if let Some(beside) = beside {
+        // A campaign that was deleted loses its contacts bit by bit.
+        let is_there =
+            "EXISTS (SELECT 1 FROM campaigns WHERE campaigns.id = campaign_id AND campaigns.deleted_at IS NULL)";
+        let select = Entity::find()
+            .filter(Column::TenantId.eq(tenant))
+            .filter(Column::Env.eq(env))
+            .filter(beside)
+            .filter(Expr::cust(is_there))
+            .order_by_desc(Column::Id)
+            .limit(limit + 1);
+        rows.extend(select.rows(&db.read).await?);
     }
-    rows.sort_by_key(|row: &Model| Reverse(row.campaign_id));
+    rows.sort_by_key(|row: &Model| Reverse((row.campaign_id, row.id)));
+    rows.dedup_by_key(|row| row.id);
     let has_more = rows.len() as u64 > limit;
     rows.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
-    Ok(Listed { rows, has_more })
-}
-
-/// Those that an index knows in all campaigns.
-async fn of_person(
-    db: &Db,
-    (tenant, env): (TenantId, Env),
-    campaigns: &[CampaignId],
-    known: Condition,
-    limit: u64,
-) -> Result<Listed<Model>> {
-    let select = Entity::find()
-        .filter(Column::TenantId.eq(tenant))
-        .filter(Column::Env.eq(env))
-        .filter(known)
-        .order_by_desc(Column::Id)
-        .limit(limit + 1);
-    let mut rows = select.all(&*db.read).await?;
-    let has_more = rows.len() as u64 > limit;
-    rows.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
-    // A campaign that was deleted loses its contacts bit by bit.
-    rows.retain(|row| campaigns.contains(&row.campaign_id));
     Ok(Listed { rows, has_more })
 }
 

@@ -1,6 +1,7 @@
 //! Sessions as they are asked for: one, some, a list.
 use super::{Column, Direction, Entity, Model, Status, owned};
 use crate::{
+    ask::Ask,
     boxed, bulk,
     connection::Connection,
     db::Db,
@@ -11,12 +12,13 @@ use crate::{
     values::{E164, Env},
 };
 use sea_orm::{ActiveEnum, Condition, Iterable, Select, entity::prelude::*, sea_query::Expr};
+use std::slice;
 
 #[boxed]
 pub async fn load(db: &Connection, key: TenantScoped<SessionId>) -> Result<Model> {
     owned(key.tenant_id, key.env)
         .filter(Column::Id.eq(key.id))
-        .one(db)
+        .row(db)
         .await?
         .ok_or(Error::NotFound("session"))
 }
@@ -27,7 +29,7 @@ pub async fn load_even_deleted(db: &Connection, key: TenantScoped<SessionId>) ->
     let found = Entity::find_by_id(key.id)
         .filter(Column::TenantId.eq(key.tenant_id))
         .filter(Column::Env.eq(key.env));
-    found.one(db).await?.ok_or(Error::NotFound("session"))
+    found.row(db).await?.ok_or(Error::NotFound("session"))
 }
 
 /// What a list of sessions is narrowed to.
@@ -75,7 +77,11 @@ impl Filter {
             }),
             Some(&self.email)
                 .filter(|spellings| !spellings.is_empty())
-                .map(|spellings| vec![names::is_email(Column::Email, spellings)]),
+                .map(|spellings| {
+                    // A list for each, which an index knows in its order; nobody is in two.
+                    let known = |one| names::is_email(Column::Email, slice::from_ref(one));
+                    spellings.iter().map(known).collect()
+                }),
             self.disposition_code
                 .as_ref()
                 .map(|code| vec![narrow().add(Column::DispositionCode.eq(code))]),
@@ -138,7 +144,7 @@ pub async fn list(db: &Db, tenant: TenantId, env: Env, filter: &Filter, page: Pa
 pub async fn of_ids(db: &Connection, ids: &[SessionId]) -> Result<Vec<Model>> {
     let mut found = Vec::new();
     for chunk in bulk::padded(ids) {
-        found.extend(Entity::find().filter(Column::Id.is_in(chunk)).all(db).await?);
+        found.extend(Entity::find().filter(Column::Id.is_in(chunk)).rows(db).await?);
     }
     Ok(found)
 }

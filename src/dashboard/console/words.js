@@ -1676,9 +1676,9 @@ export const words = {
       staysOf: {
         calls: 'Times, numbers, cost and disposition of each call: they belong to the ledger and to the record of who was called.',
         contacts: 'That somebody was in a campaign, how often and when they were called, and how it ended; not who it was.',
-        events: 'Events of calls and of contacts in campaigns, with names, numbers and addresses; of which the last of each call holds its transcript, until the server removes them (30 days, unless its operator has changed that).',
+        events: 'Events of calls and of contacts in campaigns, with names, numbers and addresses, until the server removes them (30 days, unless its operator has changed that). The last event of a call holds its transcript.',
         receivers: 'What your own receivers of webhooks have stored: that is yours to delete.',
-        messages: 'To whom and when each message went: it is the proof of what was sent.',
+        messages: 'To whom and when each message went, which proves what was sent; of an SMS that came in, from whom and when, until the server removes it, as long as events.',
         answers: 'What the API answered to requests with an Idempotency-Key, encrypted, for 24 hours.',
         dnc: 'The do-not-call entry: without it nobody would know not to call.',
         ledger: 'The ledger: its entries name a call or a message by id, not a person.',

@@ -95,8 +95,8 @@ impl Speaks {
 const OPUS: u32 = 24_000;
 /// Bits per second, for sound up to 12 kHz in one channel; browsers take 32,000 for what a microphone hears up to 20 kHz.
 const OPUS_BITRATE: i32 = 48_000;
-/// Of 10. What 1 to 4 add takes a third of the encoder's time and makes a voice no better, as far as PESQ and its error tell; a filter
-/// for the pitch, from 5 on, does, and takes more than all else. Measured: docs/PERFORMANCE.md.
+/// Of 10. What 1 to 5 add takes a third of the encoder's time and more, and makes a voice no better, as far as PESQ and the error tell; 9
+/// does, and takes more than twice the time. Measured: docs/PERFORMANCE.md.
 const OPUS_COMPLEXITY: i32 = 0;
 
 impl PayloadEncoder {

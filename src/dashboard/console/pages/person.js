@@ -32,7 +32,7 @@ function whomOf(typed) {
 /** Not handed over yet: it is canceled first. */
 const isOpen = ({ status }) => ['scheduled', 'queued', 'deferred'].includes(status);
 
-/** Where each kind is found, what is told of one, and how one is erased, in this order: nobody writes or calls any more before what was said is gone. */
+/** Where each kind is found, what is told of one, and how one is erased, in this order; without `erase` it stays. */
 const KINDS = {
   sms: {
     paths: ({ number }) => number && [{ to_number: number, direction: 'outbound' }, { from_number: number, direction: 'inbound' }]
@@ -236,7 +236,7 @@ function Held({ whom, who }) {
         await loaded.reload();
         setOutcome({
           ...done, isListed: isListed || isNew, hasMore: ERASED.some((kind) => found[kind]?.hasMore),
-          failures: [...done.failures, ...Object.entries(found).filter(([, { error }]) => error).map(([kind, { error }]) => ({ kind, message: `${text.failed} ${error.message}` }))],
+          failures: [...done.failures, ...Object.entries(found).filter(([kind, { error }]) => error && ERASED.includes(kind)).map(([kind, { error }]) => ({ kind, message: `${text.failed} ${error.message}` }))],
           stays: staysOf(found, isListed || isNew),
         });
       };
