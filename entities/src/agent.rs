@@ -6,7 +6,6 @@ pub use brain::{Brain, Reply, ScriptedCall, Temperature};
 pub use turns::{Interruption, Sensitivity, TurnDetection, TurnMode};
 
 use crate::{
-    ask::Ask,
     boxed,
     connection::Connection,
     db::Db,
@@ -296,7 +295,7 @@ pub async fn load(db: &Connection, tenant: TenantId, id: AgentId) -> Result<Mode
     let found = Entity::find_by_id(id)
         .filter(Column::TenantId.eq(tenant))
         .filter(Column::DeletedAt.is_null())
-        .row(db)
+        .one(db)
         .await?;
     found.ok_or(Error::NotFound("agent"))
 }
@@ -316,7 +315,7 @@ pub async fn list(db: &Db, tenant: TenantId, name: Option<&str>, page: Page) -> 
 pub async fn load_even_deleted(db: &Connection, tenant: TenantId, id: AgentId) -> Result<Model> {
     Entity::find_by_id(id)
         .filter(Column::TenantId.eq(tenant))
-        .row(db)
+        .one(db)
         .await?
         .ok_or(Error::NotFound("agent"))
 }
@@ -330,7 +329,7 @@ pub async fn that_use(db: &Connection, tenant: TenantId, function: FunctionId) -
         .filter(Column::TenantId.eq(tenant))
         .filter(Column::DeletedAt.is_null())
         .filter(wanted)
-        .rows(db)
+        .all(db)
         .await?;
     let uses = |row: &Model| row.definition.function_ids.contains(&function);
     Ok(rows
@@ -347,7 +346,7 @@ pub async fn that_speak_with(db: &Connection, tenant: TenantId, voice: &str) -> 
         .filter(Column::TenantId.eq(tenant))
         .filter(Column::DeletedAt.is_null())
         .filter(Expr::cust("CAST(definition AS TEXT)").like(format!("%{voice}%")))
-        .rows(db)
+        .all(db)
         .await?;
     let speaks = |row: &Model| row.definition.voice_id.as_deref() == Some(voice);
     Ok(rows

@@ -1,7 +1,6 @@
 //! Every version of every agent, so that a session tells with whom it was.
 use crate::{
     agent::Definition,
-    ask::Ask,
     boxed,
     connection::Connection,
     error::{Error, Result},
@@ -29,7 +28,7 @@ impl ActiveModelBehavior for ActiveModel {}
 #[boxed]
 pub async fn load(db: &Connection, tenant: TenantId, agent: AgentId, version: i32) -> Result<Model> {
     let found = Entity::find_by_id((agent, version)).filter(Column::TenantId.eq(tenant));
-    found.row(db).await?.ok_or(Error::NotFound("version of the agent"))
+    found.one(db).await?.ok_or(Error::NotFound("version of the agent"))
 }
 
 /// One page, after that version in its order; one row more than asked for tells whether another page follows.
@@ -53,7 +52,7 @@ pub async fn list(
         });
     }
     let select = select.order_by(Column::Version, order).limit(page.limit + 1);
-    let mut rows = select.rows(db).await?;
+    let mut rows = select.all(db).await?;
     let has_more = rows.len() as u64 > page.limit;
     rows.truncate(usize::try_from(page.limit).unwrap_or(usize::MAX));
     Ok(Listed { rows, has_more })

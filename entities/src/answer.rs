@@ -1,6 +1,5 @@
 //! What people answered to agents' questions, each with the turn that shows it.
 use crate::{
-    ask::{Ask, Part, Run},
     boxed,
     connection::Connection,
     error::Result,
@@ -105,27 +104,27 @@ pub async fn next(
     let mut select = behind(filtered(tenant, env, filter));
     // A call has few, and its own index.
     if filter.session_id.is_some() {
-        return Ok((select.order_by(Column::Id, Order::Asc).rows(db).await?, None));
+        return Ok((select.order_by(Column::Id, Order::Asc).all(db).await?, None));
     }
     let ids: Vec<AnswerId> = behind(filtered(tenant, env, &Filter::default()))
         .select_only()
         .column(Column::Id)
         .order_by(Column::Id, Order::Asc)
         .limit(looked_at)
-        .tuple()
-        .rows(db)
+        .into_tuple()
+        .all(db)
         .await?;
     let last = ids.last().filter(|_| ids.len() as u64 >= looked_at).copied();
     if let Some(last) = last {
         select = select.filter(Column::Id.lte(last));
     }
-    Ok((select.order_by(Column::Id, Order::Asc).rows(db).await?, last))
+    Ok((select.order_by(Column::Id, Order::Asc).all(db).await?, last))
 }
 
 #[boxed]
 pub async fn of_session(db: &Connection, session: SessionId) -> Result<Vec<Model>> {
     let select = Entity::find().filter(Column::SessionId.eq(session));
-    Ok(select.order_by(Column::Id, Order::Asc).rows(db).await?)
+    Ok(select.order_by(Column::Id, Order::Asc).all(db).await?)
 }
 
 /// With a session that is deleted.
@@ -133,7 +132,7 @@ pub async fn of_session(db: &Connection, session: SessionId) -> Result<Vec<Model
 pub async fn delete_of(db: &Connection, session: SessionId) -> Result<()> {
     Entity::delete_many()
         .filter(Column::SessionId.eq(session))
-        .run(db)
+        .exec(db)
         .await?;
     Ok(())
 }

@@ -1,6 +1,5 @@
 //! API keys: what programs show. Only the hash of a key is kept.
 use crate::{
-    ask::{Ask, Run},
     boxed,
     connection::Connection,
     error::{Error, Result},
@@ -54,14 +53,14 @@ impl Model {
 /// by any process counts at once.
 #[boxed]
 pub async fn by_hash(db: &Connection, key_hash: &str) -> Result<Option<Model>> {
-    Ok(Entity::find().filter(Column::KeyHash.eq(key_hash)).row(db).await?)
+    Ok(Entity::find().filter(Column::KeyHash.eq(key_hash)).one(db).await?)
 }
 
 #[boxed]
 pub async fn load(db: &Connection, tenant: TenantId, id: ApiKeyId) -> Result<Model> {
     Entity::find_by_id(id)
         .filter(Column::TenantId.eq(tenant))
-        .row(db)
+        .one(db)
         .await?
         .ok_or(Error::NotFound("API key"))
 }
@@ -89,7 +88,7 @@ pub async fn count_active(db: &Connection, tenant: TenantId, now: Moment) -> Res
         .filter(Column::TenantId.eq(tenant))
         .filter(Column::RevokedAt.is_null())
         .filter(in_time);
-    Ok(active.total(db).await?)
+    Ok(active.count(db).await?)
 }
 
 /// Those of them that are still there, revoked and expired ones too.
@@ -100,7 +99,7 @@ pub async fn of_ids(db: &Connection, ids: &[ApiKeyId]) -> Result<Vec<Model>> {
     }
     Ok(Entity::find()
         .filter(Column::Id.is_in(ids.iter().copied()))
-        .rows(db)
+        .all(db)
         .await?)
 }
 
@@ -113,9 +112,9 @@ pub async fn revoke(db: &Connection, tenant: TenantId, id: ApiKeyId, now: Moment
         .filter(Column::TenantId.eq(tenant))
         .filter(Column::Id.eq(id))
         .filter(Column::RevokedAt.is_null())
-        .run(db)
+        .exec(db)
         .await?;
-    Ok(revoked == 1)
+    Ok(revoked.rows_affected == 1)
 }
 
 #[boxed]
@@ -124,7 +123,7 @@ pub async fn touch(db: &Connection, used: &[(ApiKeyId, Moment)]) -> Result<()> {
         Entity::update_many()
             .col_expr(Column::LastUsedAt, Expr::value(*at))
             .filter(Column::Id.eq(*id))
-            .run(db)
+            .exec(db)
             .await?;
     }
     Ok(())

@@ -2,7 +2,6 @@
 //! the act that they tell of, and forgotten when their time is over; none is ever changed, but for
 //! the answer to a request.
 use crate::{
-    ask::Run,
     boxed, bulk,
     bulk::OnConflict,
     connection::Connection,
@@ -102,7 +101,7 @@ pub async fn answered(db: &Connection, id: AuditLogId, details: Details) -> Resu
     let update = Entity::update_many()
         .col_expr(Column::Details, Expr::value(details))
         .filter(Column::Id.eq(id));
-    update.run(db).await?;
+    update.exec(db).await?;
     Ok(())
 }
 
@@ -133,6 +132,6 @@ pub async fn all_after(db: &Connection, after: Option<AuditLogId>, limit: u64) -
 #[boxed]
 pub async fn prune(db: &Connection, before: Moment) -> Result<()> {
     let over = Column::Id.lt(AuditLogId::floor(before));
-    Entity::delete_many().filter(over).run(db).await?;
+    Entity::delete_many().filter(over).exec(db).await?;
     Ok(())
 }

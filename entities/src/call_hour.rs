@@ -1,6 +1,5 @@
 //! Calls of a workspace that have ended, counted by the hour in which they began.
 use crate::{
-    ask::Ask,
     boxed,
     bulk::{self, OnConflict},
     connection::Connection,
@@ -70,5 +69,5 @@ pub async fn since(db: &Connection, tenant: TenantId, env: Env, since: Moment) -
         .filter(Column::TenantId.eq(tenant))
         .filter(Column::Env.eq(env))
         .filter(Column::Hour.gte(since));
-    Ok(select.order_by(Column::Hour, Order::Asc).rows(db).await?)
+    Ok(select.order_by(Column::Hour, Order::Asc).all(db).await?)
 }

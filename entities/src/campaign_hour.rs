@@ -1,6 +1,5 @@
 //! A campaign's calls, counted by the hour in which they were dialled: its answer rate, and its cap per day.
 use crate::{
-    ask::{Ask, Part},
     boxed,
     bulk::{self, OnConflict},
     connection::Connection,
@@ -66,14 +65,14 @@ pub async fn dialed_since(db: &Connection, campaign: CampaignId, since: Moment) 
         .filter(Column::Hour.gte(since))
         .select_only()
         .column_as(Expr::cust("CAST(COALESCE(SUM(dialed), 0) AS BIGINT)"), "dialed");
-    Ok(select.tuple().row(db).await?.unwrap_or(0))
+    Ok(select.into_tuple().one(db).await?.unwrap_or(0))
 }
 
 /// The campaign's last hours, oldest first.
 #[boxed]
 pub async fn last(db: &Connection, campaign: CampaignId, limit: u64) -> Result<Vec<Model>> {
     let select = Entity::find().filter(Column::CampaignId.eq(campaign));
-    let mut rows = select.order_by(Column::Hour, Order::Desc).limit(limit).rows(db).await?;
+    let mut rows = select.order_by(Column::Hour, Order::Desc).limit(limit).all(db).await?;
     rows.reverse();
     Ok(rows)
 }

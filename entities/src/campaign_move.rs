@@ -1,6 +1,5 @@
 //! The states that a campaign has been in, in the order of everything that was committed: for the audit.
 use crate::{
-    ask::Ask,
     boxed,
     campaign::{self, Status},
     connection::Connection,
@@ -58,11 +57,11 @@ impl Model {
 #[boxed]
 pub async fn of(db: &Connection, campaign: CampaignId) -> Result<Vec<Model>> {
     let select = Entity::find().filter(Column::CampaignId.eq(campaign));
-    Ok(select.order_by(Column::Seq, Order::Asc).rows(db).await?)
+    Ok(select.order_by(Column::Seq, Order::Asc).all(db).await?)
 }
 
 #[boxed]
 pub async fn last_seq(db: &Connection) -> Result<i64> {
-    let last = Entity::find().order_by(Column::Seq, Order::Desc).row(db).await?;
+    let last = Entity::find().order_by(Column::Seq, Order::Desc).one(db).await?;
     Ok(last.map_or(0, |row| row.seq))
 }

@@ -9,7 +9,6 @@ pub use queue::{
 };
 
 use crate::{
-    ask::{Ask, Part, Run},
     boxed,
     bulk::{self, OnConflict},
     campaign::Channel,
@@ -189,7 +188,7 @@ pub async fn load(db: &Connection, key: TenantScoped<ContactId>) -> Result<Model
     let select = Entity::find_by_id(key.id)
         .filter(Column::TenantId.eq(key.tenant_id))
         .filter(Column::Env.eq(key.env));
-    select.row(db).await?.ok_or(Error::NotFound("contact"))
+    select.one(db).await?.ok_or(Error::NotFound("contact"))
 }
 
 /// What a list of contacts is narrowed to.
@@ -235,7 +234,7 @@ pub async fn with_external_ids(db: &Connection, campaign: CampaignId, external_i
         let select = Entity::find()
             .filter(Column::CampaignId.eq(campaign))
             .filter(Column::ExternalId.is_in(chunk));
-        found.extend(select.rows(db).await?);
+        found.extend(select.all(db).await?);
     }
     Ok(found)
 }
@@ -244,7 +243,7 @@ pub async fn with_external_ids(db: &Connection, campaign: CampaignId, external_i
 #[boxed]
 pub async fn of_ids(db: &Connection, ids: &[ContactId]) -> Result<Vec<Model>> {
     let select = Entity::find().filter(Column::Id.is_in(ids.iter().copied()));
-    Ok(select.rows(db).await?)
+    Ok(select.all(db).await?)
 }
 
 /// The campaign's contacts in the order of their ids, a page at a time.
@@ -256,7 +255,7 @@ pub async fn after(db: &Connection, campaign: CampaignId, after: Option<ContactI
 /// Removes one that was never called.
 #[boxed]
 pub async fn remove(db: &Connection, id: ContactId) -> Result<()> {
-    Entity::delete_by_id(id).run(db).await?;
+    Entity::delete_by_id(id).exec(db).await?;
     Ok(())
 }
 
@@ -268,11 +267,11 @@ pub async fn remove_some(db: &Connection, campaign: CampaignId, limit: u64) -> R
         .column(Column::Id)
         .filter(Column::CampaignId.eq(campaign))
         .limit(limit)
-        .tuple()
-        .rows(db)
+        .into_tuple()
+        .all(db)
         .await?;
-    let removed = Entity::delete_many().filter(Column::Id.is_in(ids)).run(db).await?;
-    Ok(removed)
+    let removed = Entity::delete_many().filter(Column::Id.is_in(ids)).exec(db).await?;
+    Ok(removed.rows_affected)
 }
 
 /// Contacts that wait and lack a value for one of these variables; the names of those who lack one of the contact's own
@@ -305,7 +304,7 @@ pub async fn at_address(db: &Connection, campaign: CampaignId, address: &str) ->
     let select = Entity::find()
         .filter(Column::CampaignId.eq(campaign))
         .filter(Column::Address.eq(address));
-    Ok(select.row(db).await?)
+    Ok(select.one(db).await?)
 }
 
 /// How a contact's last call was classified, after its end.
@@ -315,7 +314,7 @@ pub async fn set_disposition(db: &Connection, id: ContactId, session: SessionId,
         .col_expr(Column::DispositionCode, Expr::value(code))
         .filter(Column::Id.eq(id))
         .filter(Column::LastRowId.eq(DeliveryRowId(session.0)))
-        .run(db)
+        .exec(db)
         .await?;
     Ok(())
 }

@@ -6,7 +6,6 @@ pub use waiting::{
 };
 
 use crate::{
-    ask::{Ask, Part, Run},
     boxed, bulk,
     connection::Connection,
     db::Db,
@@ -137,7 +136,7 @@ pub async fn of_event(db: &Connection, event: &event::Model) -> Result<Vec<Model
     Ok(select
         .order_by(Column::Id, Order::Asc)
         .limit(MAX_OF_EVENT)
-        .rows(db)
+        .all(db)
         .await?)
 }
 
@@ -187,7 +186,7 @@ pub async fn of_ids(db: &Connection, endpoint: EndpointId, ids: &[DeliveryId]) -
     let select = Entity::find()
         .filter(Column::EndpointId.eq(endpoint))
         .filter(Column::Id.is_in(ids.iter().copied()));
-    Ok(select.order_by(Column::Id, Order::Asc).rows(db).await?)
+    Ok(select.order_by(Column::Id, Order::Asc).all(db).await?)
 }
 
 /// Which of these events the endpoint has received, live or as a replay, or is about to.
@@ -200,8 +199,8 @@ pub async fn on_their_way(db: &Connection, endpoint: EndpointId, seqs: &[i64]) -
         .filter(Column::EventSeq.is_in(seqs.iter().copied()))
         .filter(Column::Origin.ne(Origin::Test))
         .filter(Column::Status.is_in([Status::Pending, Status::Retrying, Status::Succeeded]))
-        .tuple()
-        .rows(db)
+        .into_tuple()
+        .all(db)
         .await?;
     let to_it = found.into_iter().filter(|(receiver, _)| *receiver == endpoint);
     Ok(to_it.map(|(_, seq)| seq).collect())
@@ -249,10 +248,10 @@ pub async fn prune(db: &Connection, seqs: &[i64]) -> Result<Vec<DeliveryId>> {
         .select_only()
         .column(Column::Id)
         .filter(ended())
-        .tuple()
-        .rows(db)
+        .into_tuple()
+        .all(db)
         .await?;
-    Entity::delete_many().filter(ended()).run(db).await?;
+    Entity::delete_many().filter(ended()).exec(db).await?;
     Ok(ids)
 }
 
@@ -268,5 +267,5 @@ pub async fn all_after(db: &Connection, after: Option<(EndpointId, DeliveryId)>,
         .order_by(Column::EndpointId, Order::Asc)
         .order_by(Column::Id, Order::Asc)
         .limit(limit);
-    Ok(page.rows(db).await?)
+    Ok(page.all(db).await?)
 }

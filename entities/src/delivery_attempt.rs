@@ -1,12 +1,5 @@
 //! The log of attempts: what was tried, and what came back.
-use crate::{
-    ask::{Ask, Part, Run},
-    boxed,
-    connection::Connection,
-    error::Result,
-    ids::DeliveryId,
-    values::Moment,
-};
+use crate::{boxed, connection::Connection, error::Result, ids::DeliveryId, values::Moment};
 use sea_orm::{DeriveValueType, FromQueryResult, Order, QueryOrder, QuerySelect, entity::prelude::*, sea_query::Expr};
 use std::{fmt, str::FromStr};
 
@@ -71,7 +64,7 @@ pub async fn of(db: &Connection, deliveries: &[DeliveryId]) -> Result<Vec<Model>
     Ok(select
         .order_by(Column::DeliveryId, Order::Asc)
         .order_by(Column::N, Order::Asc)
-        .rows(db)
+        .all(db)
         .await?)
 }
 
@@ -79,7 +72,7 @@ pub async fn of(db: &Connection, deliveries: &[DeliveryId]) -> Result<Vec<Model>
 #[boxed]
 pub async fn prune(db: &Connection, deliveries: &[DeliveryId]) -> Result<u64> {
     let these = Entity::delete_many().filter(Column::DeliveryId.is_in(deliveries.iter().copied()));
-    Ok(these.run(db).await?)
+    Ok(these.exec(db).await?.rows_affected)
 }
 
 /// Is there an attempt of a delivery after `after` and before `before`?
@@ -89,7 +82,7 @@ pub async fn any_between(db: &Connection, after: Option<DeliveryId>, before: Del
     if let Some(after) = after {
         select = select.filter(Column::DeliveryId.gt(after));
     }
-    Ok(select.limit(1).row(db).await?.is_some())
+    Ok(select.limit(1).one(db).await?.is_some())
 }
 
 /// Forgets what receivers answered to successful attempts, in one slice of the log: deliveries after `after` and before
@@ -111,8 +104,8 @@ pub async fn forget_answers(
     let ids: Vec<DeliveryId> = select
         .order_by(Column::DeliveryId, Order::Asc)
         .limit(limit)
-        .tuple()
-        .rows(db)
+        .into_tuple()
+        .all(db)
         .await?;
     let (Some(first), Some(last)) = (ids.first().copied(), ids.last().copied()) else {
         return Ok(None);
@@ -122,7 +115,7 @@ pub async fn forget_answers(
         .filter(Column::DeliveryId.between(first, last))
         .filter(Column::Status.between(200, 299))
         .filter(Column::ResponseBody.is_not_null())
-        .run(db)
+        .exec(db)
         .await?;
     Ok(Some(last))
 }
@@ -155,7 +148,7 @@ pub async fn outcomes(db: &Connection, deliveries: &[DeliveryId]) -> Result<Vec<
     Ok(select
         .order_by(Column::DeliveryId, Order::Asc)
         .order_by(Column::N, Order::Asc)
-        .model()
-        .rows(db)
+        .into_model()
+        .all(db)
         .await?)
 }

@@ -1,6 +1,5 @@
 //! Every intent to call somebody: to whom, when, and in which order. The caps are counted from it.
 use crate::{
-    ask::Ask,
     boxed, bulk,
     connection::Connection,
     error::Result,
@@ -90,7 +89,7 @@ pub async fn of_sessions(
             .filter(Column::Env.eq(*env))
             .filter(Column::PhoneNumber.eq(number.clone()))
             .filter(Column::SessionId.eq(*session));
-        for row in select.rows(db).await? {
+        for row in select.all(db).await? {
             found.insert(*session, row);
         }
     }

@@ -1,6 +1,5 @@
 //! What keeps a tenant from dialling in one env, whatever its campaigns say. Whoever sees the cause gone removes the row.
 use crate::{
-    ask::{Ask, Run},
     boxed,
     bulk::{self, OnConflict},
     connection::Connection,
@@ -38,7 +37,7 @@ impl ActiveModelBehavior for ActiveModel {}
 
 #[boxed]
 pub async fn of(db: &Connection, tenant: TenantId) -> Result<Vec<Model>> {
-    Ok(Entity::find().filter(Column::TenantId.eq(tenant)).rows(db).await?)
+    Ok(Entity::find().filter(Column::TenantId.eq(tenant)).all(db).await?)
 }
 
 /// A second time changes nothing.
@@ -49,6 +48,6 @@ pub async fn add(db: &Connection, rows: &[Model]) -> Result<()> {
 
 #[boxed]
 pub async fn remove(db: &Connection, tenant: TenantId, env: Env, reason: Reason) -> Result<()> {
-    Entity::delete_by_id((tenant, env, reason)).run(db).await?;
+    Entity::delete_by_id((tenant, env, reason)).exec(db).await?;
     Ok(())
 }

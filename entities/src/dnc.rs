@@ -1,6 +1,5 @@
 //! The do-not-call list: numbers and addresses that a tenant must not use. What is removed stays, with who wanted it and why.
 use crate::{
-    ask::{Ask, Part},
     boxed, bulk,
     connection::Connection,
     db::Db,
@@ -98,7 +97,7 @@ fn owned(tenant: TenantId, env: Env) -> sea_orm::Select<Entity> {
 #[boxed]
 pub async fn load(db: &Connection, key: TenantScoped<DncId>) -> Result<Model> {
     let found = owned(key.tenant_id, key.env).filter(Column::Id.eq(key.id));
-    found.row(db).await?.ok_or(Error::NotFound("do-not-call entry"))
+    found.one(db).await?.ok_or(Error::NotFound("do-not-call entry"))
 }
 
 /// What a list is narrowed to.
@@ -141,7 +140,7 @@ pub async fn of_number(db: &Connection, (tenant, env): (TenantId, Env), number: 
     let found = owned(tenant, env)
         .filter(Expr::cust("phone_number IS NOT NULL"))
         .filter(Column::PhoneNumber.eq(number.clone()));
-    Ok(found.row(db).await?)
+    Ok(found.one(db).await?)
 }
 
 /// The entry of an address, which is compared in lower case.
@@ -150,7 +149,7 @@ pub async fn of_email(db: &Connection, (tenant, env): (TenantId, Env), email: &s
     let found = owned(tenant, env)
         .filter(Expr::cust("email IS NOT NULL"))
         .filter(Column::Email.eq(email));
-    Ok(found.row(db).await?)
+    Ok(found.one(db).await?)
 }
 
 /// Those of `addresses` (numbers, or e-mail addresses in lower case) that must not be reached by that channel.
@@ -207,5 +206,5 @@ pub async fn last_seq(db: &Connection) -> Result<i64> {
         ),
         "last",
     );
-    Ok(select.tuple().row(db).await?.unwrap_or(0))
+    Ok(select.into_tuple().one(db).await?.unwrap_or(0))
 }

@@ -1,6 +1,5 @@
 //! E-mails to people outside: one row per message, from its order to its end; its text apart.
 use crate::{
-    ask::{Ask, Part, Run},
     boxed,
     connection::Connection,
     db::Db,
@@ -158,7 +157,7 @@ pub async fn shown(db: &Connection, key: TenantScoped<EmailId>) -> Result<Model>
 /// The message behind a link that carries its own proof.
 #[boxed]
 pub async fn behind_link(db: &Connection, id: EmailId) -> Result<Option<Model>> {
-    Ok(Entity::find_by_id(id).row(db).await?)
+    Ok(Entity::find_by_id(id).one(db).await?)
 }
 
 /// What a list is narrowed to.
@@ -185,7 +184,7 @@ pub async fn list(db: &Db, owner: (TenantId, Env), filter: Filter, page: Page) -
 #[boxed]
 pub async fn count_open(db: &Connection, (tenant, env): (TenantId, Env)) -> Result<u64> {
     let open = owned(tenant, env).filter(Expr::cust("phase IN ('scheduled', 'queued', 'sending', 'deferred')"));
-    Ok(open.total(db).await?)
+    Ok(open.count(db).await?)
 }
 
 /// All of all tenants, a page at a time: for the audit.
@@ -210,18 +209,18 @@ pub async fn oldest(db: &Connection, before: Moment, marketing_before: Moment, l
         ))
         .order_by(Column::CreatedAt, Order::Asc)
         .limit(limit);
-    Ok(select.tuple().rows(db).await?)
+    Ok(select.into_tuple().all(db).await?)
 }
 
 #[boxed]
 pub async fn prune(db: &Connection, ids: &[EmailId]) -> Result<()> {
     content::Entity::delete_many()
         .filter(content::Column::MessageId.is_in(ids.iter().copied()))
-        .run(db)
+        .exec(db)
         .await?;
     Entity::delete_many()
         .filter(Column::Id.is_in(ids.iter().copied()))
-        .run(db)
+        .exec(db)
         .await?;
     Ok(())
 }
@@ -263,7 +262,7 @@ pub mod content {
     pub async fn delete(db: &Connection, ids: &[EmailId]) -> Result<()> {
         Entity::delete_many()
             .filter(Column::MessageId.is_in(ids.iter().copied()))
-            .run(db)
+            .exec(db)
             .await?;
         Ok(())
     }
@@ -271,6 +270,6 @@ pub mod content {
     #[boxed]
     pub async fn load(db: &Connection, key: TenantScoped<EmailId>) -> Result<Model> {
         let found = Entity::find_by_id(key.id).filter(Column::TenantId.eq(key.tenant_id));
-        found.row(db).await?.ok_or(Error::NotFound("message"))
+        found.one(db).await?.ok_or(Error::NotFound("message"))
     }
 }

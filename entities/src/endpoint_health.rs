@@ -1,5 +1,5 @@
 //! What the lane of an endpoint last saw of its receiver. Written with the outcomes of attempts, by the lane alone.
-use crate::{ask::Ask, boxed, connection::Connection, error::Result, ids::EndpointId, values::Moment};
+use crate::{boxed, connection::Connection, error::Result, ids::EndpointId, values::Moment};
 use sea_orm::entity::prelude::*;
 
 #[sea_orm::model]
@@ -19,11 +19,11 @@ impl ActiveModelBehavior for ActiveModel {}
 pub async fn of(db: &Connection, endpoints: impl IntoIterator<Item = EndpointId>) -> Result<Vec<Model>> {
     Ok(Entity::find()
         .filter(Column::EndpointId.is_in(endpoints))
-        .rows(db)
+        .all(db)
         .await?)
 }
 
 #[boxed]
 pub async fn find(db: &Connection, endpoint: EndpointId) -> Result<Option<Model>> {
-    Ok(Entity::find_by_id(endpoint).row(db).await?)
+    Ok(Entity::find_by_id(endpoint).one(db).await?)
 }

@@ -1,6 +1,5 @@
 //! Attempts of one endpoint, counted by the hour: what its statistics are made of.
 use crate::{
-    ask::{Ask, Part, Run},
     boxed,
     bulk::{self, OnConflict},
     connection::Connection,
@@ -89,16 +88,20 @@ pub async fn sum(db: &Connection, endpoint: EndpointId, since: Moment) -> Result
         .column_as(sum("failed"), "failed")
         .column_as(sum("duration_ms"), "duration_ms")
         .column_as(Expr::cust("CAST(COALESCE(MAX(longest_ms), 0) AS BIGINT)"), "longest_ms");
-    Ok(select.model::<Sum>().row(db).await?.unwrap_or_default())
+    Ok(select.into_model::<Sum>().one(db).await?.unwrap_or_default())
 }
 
 #[boxed]
 pub async fn any_before(db: &Connection, before: Moment) -> Result<bool> {
     let select = Entity::find().filter(Column::Hour.lt(before));
-    Ok(select.limit(1).row(db).await?.is_some())
+    Ok(select.limit(1).one(db).await?.is_some())
 }
 
 #[boxed]
 pub async fn prune(db: &Connection, before: Moment) -> Result<u64> {
-    Ok(Entity::delete_many().filter(Column::Hour.lt(before)).run(db).await?)
+    Ok(Entity::delete_many()
+        .filter(Column::Hour.lt(before))
+        .exec(db)
+        .await?
+        .rows_affected)
 }

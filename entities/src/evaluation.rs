@@ -1,6 +1,5 @@
 //! What is to be found out about a talk after its end: its disposition, and answers that were not noted during it.
 use crate::{
-    ask::Ask,
     boxed,
     connection::Connection,
     error::Result,
@@ -45,7 +44,7 @@ impl Model {
 
 #[boxed]
 pub async fn load(db: &Connection, session: SessionId) -> Result<Option<Model>> {
-    Ok(Entity::find_by_id(session).row(db).await?)
+    Ok(Entity::find_by_id(session).one(db).await?)
 }
 
 /// All of all tenants, a page at a time: for the audit.
@@ -60,6 +59,6 @@ pub async fn pending(db: &Connection, limit: u64) -> Result<Vec<Model>> {
     Ok(select
         .order_by(Column::SessionId, Order::Asc)
         .limit(limit)
-        .rows(db)
+        .all(db)
         .await?)
 }

@@ -1,6 +1,5 @@
 //! Events: what happened, as the receivers see it. The body is stored once, as the bytes that are signed and sent.
 use crate::{
-    ask::{Ask, Part, Run},
     boxed,
     connection::Connection,
     db::Db,
@@ -43,8 +42,8 @@ pub async fn last_seq(db: &Connection) -> Result<i64> {
         .column(Column::Seq)
         .order_by(Column::Seq, Order::Desc)
         .limit(1)
-        .tuple()
-        .row(db)
+        .into_tuple()
+        .one(db)
         .await?;
     Ok(last.unwrap_or(0).max(pruned))
 }
@@ -57,7 +56,7 @@ pub async fn last_id(db: &Connection) -> Result<Option<EventId>> {
         .column(Column::Id)
         .order_by(Column::Seq, Order::Desc)
         .limit(1);
-    Ok(select.tuple().row(db).await?)
+    Ok(select.into_tuple().one(db).await?)
 }
 
 fn owned(tenant: TenantId, env: Env) -> sea_orm::Select<Entity> {
@@ -70,7 +69,7 @@ fn owned(tenant: TenantId, env: Env) -> sea_orm::Select<Entity> {
 pub async fn load(db: &Connection, tenant: TenantId, env: Env, id: EventId) -> Result<Model> {
     owned(tenant, env)
         .filter(Column::Id.eq(id))
-        .row(db)
+        .one(db)
         .await?
         .ok_or(Error::NotFound("event"))
 }
@@ -96,7 +95,7 @@ pub async fn after(db: &Connection, tenant: TenantId, env: Env, id: EventId, lim
         .filter(Column::Id.gt(id))
         .order_by(Column::Id, Order::Asc)
         .limit(limit)
-        .rows(db)
+        .all(db)
         .await?)
 }
 
@@ -105,7 +104,7 @@ pub async fn after(db: &Connection, tenant: TenantId, env: Env, id: EventId, lim
 pub async fn of_seqs(db: &Connection, seqs: &[i64]) -> Result<Vec<Model>> {
     Ok(Entity::find()
         .filter(Column::Seq.is_in(seqs.iter().copied()))
-        .rows(db)
+        .all(db)
         .await?)
 }
 
@@ -118,8 +117,8 @@ pub async fn oldest(db: &Connection, after: i64, before: Moment, limit: u64) -> 
         .filter(Column::Seq.gt(after))
         .order_by(Column::Seq, Order::Asc)
         .limit(limit)
-        .tuple()
-        .rows(db)
+        .into_tuple()
+        .all(db)
         .await?;
     Ok(rows
         .into_iter()
@@ -141,7 +140,7 @@ pub async fn prune(db: &Connection, seqs: &[i64]) -> Result<u64> {
     // Numbers are never given twice, not even after the last event is gone.
     let last = last_seq(db).await?;
     meta::set(db, meta::PRUNED_SEQ, &last.to_string()).await?;
-    Ok(these.run(db).await?)
+    Ok(these.exec(db).await?.rows_affected)
 }
 
 /// The types of these events.
@@ -151,7 +150,7 @@ pub async fn types(db: &Connection, tenant: TenantId, env: Env, ids: &[EventId])
         .filter(Column::Id.is_in(ids.iter().copied()))
         .select_only()
         .columns([Column::Id, Column::EventType]);
-    let rows: Vec<(EventId, String)> = select.tuple().rows(db).await?;
+    let rows: Vec<(EventId, String)> = select.into_tuple().all(db).await?;
     Ok(rows.into_iter().collect())
 }
 
@@ -167,7 +166,7 @@ pub async fn reseal(db: &Connection, seq: i64, body: String) -> Result<()> {
     let update = Entity::update_many()
         .col_expr(Column::Body, Expr::value(body))
         .filter(Column::Seq.eq(seq));
-    update.run(db).await?;
+    update.exec(db).await?;
     Ok(())
 }
 

@@ -1,6 +1,5 @@
 //! Functions: what agents may call during a talk. Shared by a tenant's two envs.
 use crate::{
-    ask::{Ask, Run},
     boxed,
     connection::Connection,
     error::{Error, Result},
@@ -106,7 +105,7 @@ of_tenant!(FunctionId, "function");
 
 #[boxed]
 pub async fn of_name(db: &Connection, tenant: TenantId, name: &str) -> Result<Option<Model>> {
-    Ok(owned(tenant).filter(Column::Name.eq(name)).row(db).await?)
+    Ok(owned(tenant).filter(Column::Name.eq(name)).one(db).await?)
 }
 
 /// Those of `ids` that exist, in no order.
@@ -117,7 +116,7 @@ pub async fn of_ids(db: &Connection, tenant: TenantId, ids: &[FunctionId]) -> Re
     }
     Ok(owned(tenant)
         .filter(Column::Id.is_in(ids.iter().copied()))
-        .rows(db)
+        .all(db)
         .await?)
 }
 
@@ -132,12 +131,12 @@ pub async fn reseal(db: &Connection, id: FunctionId, sealed_secret: String, seal
         .col_expr(Column::SealedSecret, sea_orm::sea_query::Expr::value(sealed_secret))
         .col_expr(Column::SealedHeaders, sea_orm::sea_query::Expr::value(sealed_headers))
         .filter(Column::Id.eq(id))
-        .run(db)
+        .exec(db)
         .await?;
     Ok(())
 }
 
 #[boxed]
 pub async fn count(db: &Connection, tenant: TenantId) -> Result<u64> {
-    Ok(owned(tenant).total(db).await?)
+    Ok(owned(tenant).count(db).await?)
 }

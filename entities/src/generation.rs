@@ -3,7 +3,6 @@
 //!
 //! In `meta`: the number while its process serves, with `:released` behind it once that process has ended in order.
 use crate::{
-    ask::Ask,
     boxed,
     bulk::{self, OnConflict},
     connection::{Connection, Transaction},
@@ -32,7 +31,7 @@ pub async fn take(transaction: &Transaction) -> Result<Taken> {
         db.execute_unprepared("SET LOCAL lock_timeout = '10s'").await?;
     }
     // Held until the commit: whoever asserts its generation at this moment waits, and finds that it is over.
-    let row = meta::Entity::find_by_id(KEY).lock_exclusive().row(db).await?;
+    let row = meta::Entity::find_by_id(KEY).lock_exclusive().one(db).await?;
     let before = row.map(|row| row.value).unwrap_or_default();
     let (number, released) = match before.strip_suffix(RELEASED) {
         Some(number) => (number, true),
@@ -53,21 +52,21 @@ pub async fn take(transaction: &Transaction) -> Result<Taken> {
 /// Keeps every process from committing until the caller's transaction ends.
 #[boxed]
 pub async fn hold(db: &Connection) -> Result<()> {
-    meta::Entity::find_by_id(KEY).lock_exclusive().row(db).await?;
+    meta::Entity::find_by_id(KEY).lock_exclusive().one(db).await?;
     Ok(())
 }
 
 /// [`Error::Fenced`] if another process has begun to serve since. In a transaction nobody can until it ends.
 #[boxed]
 pub async fn assert(db: &Connection, generation: i64) -> Result<()> {
-    let row = meta::Entity::find_by_id(KEY).lock_shared().row(db).await?;
+    let row = meta::Entity::find_by_id(KEY).lock_shared().one(db).await?;
     is_it(row, generation)
 }
 
 /// The same, of this moment only.
 #[boxed]
 pub async fn check(db: &Connection, generation: i64) -> Result<()> {
-    is_it(meta::Entity::find_by_id(KEY).row(db).await?, generation)
+    is_it(meta::Entity::find_by_id(KEY).one(db).await?, generation)
 }
 
 fn is_it(row: Option<meta::Model>, generation: i64) -> Result<()> {

@@ -1,6 +1,5 @@
 //! What was answered to a POST with an `Idempotency-Key`, kept for 24 hours.
 use crate::{
-    ask::{Ask, Part, Run},
     boxed,
     bulk::{self, OnConflict},
     connection::Connection,
@@ -35,7 +34,7 @@ impl ActiveModelBehavior for ActiveModel {}
 
 #[boxed]
 pub async fn find(db: &Connection, tenant: TenantId, env: Env, key: &str) -> Result<Option<Model>> {
-    Ok(Entity::find_by_id((tenant, env, key.to_owned())).row(db).await?)
+    Ok(Entity::find_by_id((tenant, env, key.to_owned())).one(db).await?)
 }
 
 /// Claims a key; `false` if it was there before.
@@ -51,7 +50,7 @@ pub async fn answer(db: &Connection, row: &Model, status: u16, sealed_body: Stri
         .col_expr(Column::SealedBody, Expr::value(sealed_body))
         // Of a form it is known only when it was read.
         .col_expr(Column::Fingerprint, Expr::value(row.fingerprint.clone()));
-    of(update, row).run(db).await?;
+    of(update, row).exec(db).await?;
     Ok(())
 }
 
@@ -62,7 +61,7 @@ pub async fn release(db: &Connection, row: &Model) -> Result<()> {
         .filter(Column::TenantId.eq(row.tenant_id))
         .filter(Column::Env.eq(row.env))
         .filter(Column::Key.eq(&row.key))
-        .run(db)
+        .exec(db)
         .await?;
     Ok(())
 }
@@ -76,8 +75,8 @@ pub async fn oldest(db: &Connection, created_before: Moment, rows: u64) -> Resul
         .filter(Column::CreatedAt.lt(created_before))
         .order_by(Column::CreatedAt, Order::Asc)
         .limit(rows)
-        .tuple()
-        .rows(db)
+        .into_tuple()
+        .all(db)
         .await?;
     Ok(made.last().copied())
 }
@@ -87,8 +86,9 @@ pub async fn oldest(db: &Connection, created_before: Moment, rows: u64) -> Resul
 pub async fn prune(db: &Connection, created_until: Moment) -> Result<u64> {
     Ok(Entity::delete_many()
         .filter(Column::CreatedAt.lte(created_until))
-        .run(db)
-        .await?)
+        .exec(db)
+        .await?
+        .rows_affected)
 }
 
 fn of(update: sea_orm::UpdateMany<Entity>, row: &Model) -> sea_orm::UpdateMany<Entity> {
@@ -101,5 +101,5 @@ fn of(update: sea_orm::UpdateMany<Entity>, row: &Model) -> sea_orm::UpdateMany<E
 /// Every stored answer, of all tenants: for sealing them anew.
 #[boxed]
 pub async fn answered(db: &Connection) -> Result<Vec<Model>> {
-    Ok(Entity::find().filter(Column::SealedBody.is_not_null()).rows(db).await?)
+    Ok(Entity::find().filter(Column::SealedBody.is_not_null()).all(db).await?)
 }

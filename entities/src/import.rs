@@ -1,6 +1,5 @@
 //! Imports: lists that are read in as stored jobs, which go on after a crash where they were.
 use crate::{
-    ask::{Ask, Part, Run},
     boxed,
     bulk::{self, OnConflict},
     connection::Connection,
@@ -133,7 +132,7 @@ pub async fn load(db: &Connection, key: TenantScoped<ImportId>) -> Result<Model>
     let select = Entity::find_by_id(key.id)
         .filter(Column::TenantId.eq(key.tenant_id))
         .filter(Column::Env.eq(key.env));
-    select.row(db).await?.ok_or(Error::NotFound("import"))
+    select.one(db).await?.ok_or(Error::NotFound("import"))
 }
 
 /// What a list of imports is narrowed to.
@@ -180,14 +179,14 @@ pub async fn begin(db: &Connection, row: Model, body: String) -> Result<()> {
 pub async fn save(db: &Connection, row: &Model) -> Result<()> {
     bulk::save(db, std::slice::from_ref(row), OnConflict::Replace).await?;
     if row.status != ImportStatus::Running {
-        body::Entity::delete_by_id(row.id).run(db).await?;
+        body::Entity::delete_by_id(row.id).exec(db).await?;
     }
     Ok(())
 }
 
 #[boxed]
 pub async fn body(db: &Connection, id: ImportId) -> Result<String> {
-    let row = body::Entity::find_by_id(id).row(db).await?;
+    let row = body::Entity::find_by_id(id).one(db).await?;
     row.map(|row| row.body).ok_or(Error::NotFound("import"))
 }
 
@@ -197,7 +196,7 @@ pub async fn running(db: &Connection) -> Result<Vec<TenantScoped<ImportId>>> {
         .select_only()
         .columns([Column::TenantId, Column::Env, Column::Id])
         .filter(Expr::cust("status = 'running'"));
-    let rows: Vec<(TenantId, Env, ImportId)> = select.tuple().rows(db).await?;
+    let rows: Vec<(TenantId, Env, ImportId)> = select.into_tuple().all(db).await?;
     Ok(rows
         .into_iter()
         .map(|(tenant, env, id)| TenantScoped::new(tenant, env, id))
@@ -210,5 +209,5 @@ pub async fn count_running(db: &Connection, tenant: TenantId) -> Result<u64> {
     let select = Entity::find()
         .filter(Expr::cust("status = 'running'"))
         .filter(Column::TenantId.eq(tenant));
-    Ok(select.total(db).await?)
+    Ok(select.count(db).await?)
 }

@@ -1,6 +1,5 @@
 //! Every call that came in, also those that nobody answered: what a number's answer rate is counted from.
 use crate::{
-    ask::{Ask, Part, Run},
     boxed,
     connection::Connection,
     error::Result,
@@ -73,7 +72,7 @@ pub async fn counts_since(db: &Connection, number: NumberId, env: Env, since: Mo
         .filter(Column::Env.eq(env))
         .filter(Column::CreatedAt.gt(since))
         .group_by(Column::Outcome);
-    let rows: Vec<(InboundOutcome, i64)> = select.tuple().rows(db).await?;
+    let rows: Vec<(InboundOutcome, i64)> = select.into_tuple().all(db).await?;
     let mut counts = Counts::default();
     for (outcome, calls) in rows {
         *match outcome {
@@ -95,11 +94,11 @@ pub async fn oldest(db: &Connection, before: Moment, rows: u64) -> Result<Vec<In
         .column(Column::Id)
         .filter(Column::Id.lt(InboundCallId::floor(before)))
         .order_by(Column::Id, Order::Asc);
-    Ok(select.limit(rows).tuple().rows(db).await?)
+    Ok(select.limit(rows).into_tuple().all(db).await?)
 }
 
 #[boxed]
 pub async fn prune(db: &Connection, ids: &[InboundCallId]) -> Result<u64> {
     let these = Entity::delete_many().filter(Column::Id.is_in(ids.iter().copied()));
-    Ok(these.run(db).await?)
+    Ok(these.exec(db).await?.rows_affected)
 }

@@ -1,6 +1,5 @@
 //! Who may become a member of a workspace: whoever holds the link that was sent to the address. The row holds the link's hash.
 use crate::{
-    ask::{Ask, Run},
     boxed,
     bulk::{self, OnConflict},
     connection::Connection,
@@ -45,7 +44,7 @@ pub async fn count_others(db: &Connection, tenant: TenantId, email: &str, now: M
         .filter(Column::TenantId.eq(tenant))
         .filter(Column::Email.ne(email))
         .filter(Column::ExpiresAt.gt(now));
-    Ok(select.total(db).await?)
+    Ok(select.count(db).await?)
 }
 
 /// Those that somebody has made who may no longer.
@@ -54,7 +53,7 @@ pub async fn void_of(db: &Connection, tenant: TenantId, by: UserId) -> Result<()
     Entity::delete_many()
         .filter(Column::TenantId.eq(tenant))
         .filter(Column::InvitedBy.eq(by))
-        .run(db)
+        .exec(db)
         .await?;
     Ok(())
 }
@@ -62,7 +61,7 @@ pub async fn void_of(db: &Connection, tenant: TenantId, by: UserId) -> Result<()
 #[boxed]
 pub async fn load(db: &Connection, tenant: TenantId, id: InvitationId) -> Result<Model> {
     let select = Entity::find_by_id(id).filter(Column::TenantId.eq(tenant));
-    select.row(db).await?.ok_or(Error::NotFound("invitation"))
+    select.one(db).await?.ok_or(Error::NotFound("invitation"))
 }
 
 /// The one behind a link, unless its time is over.
@@ -71,7 +70,7 @@ pub async fn by_token(db: &Connection, token_hash: &str, now: Moment) -> Result<
     let select = Entity::find()
         .filter(Column::TokenHash.eq(token_hash))
         .filter(Column::ExpiresAt.gt(now));
-    Ok(select.row(db).await?)
+    Ok(select.one(db).await?)
 }
 
 /// Adds one; an older one of that address is void.
@@ -80,19 +79,22 @@ pub async fn add(db: &Connection, row: Model) -> Result<()> {
     let of_address = Entity::delete_many()
         .filter(Column::TenantId.eq(row.tenant_id))
         .filter(Column::Email.eq(&row.email));
-    of_address.run(db).await?;
+    of_address.exec(db).await?;
     bulk::save(db, &[row], OnConflict::Fail).await.map(drop)
 }
 
 /// Takes one away; `false`: somebody else has.
 #[boxed]
 pub async fn take(db: &Connection, id: InvitationId) -> Result<bool> {
-    Ok(Entity::delete_by_id(id).run(db).await? == 1)
+    Ok(Entity::delete_by_id(id).exec(db).await?.rows_affected == 1)
 }
 
 /// Forgets those whose time is over.
 #[boxed]
 pub async fn prune(db: &Connection, now: Moment) -> Result<()> {
-    Entity::delete_many().filter(Column::ExpiresAt.lte(now)).run(db).await?;
+    Entity::delete_many()
+        .filter(Column::ExpiresAt.lte(now))
+        .exec(db)
+        .await?;
     Ok(())
 }

@@ -1,6 +1,5 @@
 //! Rows as actors are addressed: by tenant, env and id.
 use crate::{
-    ask::{Ask, Part},
     connection::Connection,
     error::Result,
     ids::{TenantId, TenantScoped},
@@ -12,10 +11,10 @@ use sea_orm::{ColumnTrait, EntityTrait, Order, QueryFilter, QueryOrder, QuerySel
 pub async fn of<E, I>(db: &Connection, select: Select<E>, key: [E::Column; 3]) -> Result<Vec<TenantScoped<I>>>
 where
     E: EntityTrait,
-    I: TryGetable + Send + 'static,
+    I: TryGetable,
 {
     let select = select.select_only().columns(key);
-    let rows: Vec<(TenantId, Env, I)> = select.tuple().rows(db).await?;
+    let rows: Vec<(TenantId, Env, I)> = select.into_tuple().all(db).await?;
     Ok(rows
         .into_iter()
         .map(|(tenant, env, id)| TenantScoped::new(tenant, env, id))

@@ -3,7 +3,6 @@
 //! An entry moves cents from one book to another, so the sum over all books is always zero. What the tenant has is the
 //! sum of `available` and `held`. Each entry holds the hash of the one before: a changed row is found.
 use crate::{
-    ask::{Ask, Part, Run},
     boxed, bulk,
     connection::Connection,
     error::Result,
@@ -214,7 +213,7 @@ pub async fn load(
     (tenant, env): (TenantId, Env),
     opening: impl FnOnce(TenantId, Env) -> account::Model,
 ) -> Result<account::Model> {
-    let found = account::Entity::find_by_id((tenant, env)).row(db).await?;
+    let found = account::Entity::find_by_id((tenant, env)).one(db).await?;
     Ok(found.unwrap_or_else(|| opening(tenant, env)))
 }
 
@@ -224,7 +223,7 @@ pub async fn last_seq(db: &Connection) -> Result<i64> {
     let select = account::Entity::find()
         .select_only()
         .column_as(Expr::cust("CAST(COALESCE(MAX(last_seq), 0) AS BIGINT)"), "last");
-    Ok(select.tuple().row(db).await?.unwrap_or(0))
+    Ok(select.into_tuple().one(db).await?.unwrap_or(0))
 }
 
 /// What a tenant has in one env: the sum of its ledger, kept in step by the transactions that write it.
@@ -266,7 +265,7 @@ pub mod account {
     #[boxed]
     pub async fn all(db: &Connection) -> Result<Vec<Model>> {
         let select = Entity::find().order_by(Column::TenantId, Order::Asc);
-        Ok(select.order_by(Column::Env, Order::Asc).rows(db).await?)
+        Ok(select.order_by(Column::Env, Order::Asc).all(db).await?)
     }
 
     #[boxed]
@@ -276,7 +275,7 @@ pub mod account {
         tenants.sort();
         tenants.dedup();
         for chunk in bulk::padded(&tenants) {
-            found.extend(Entity::find().filter(Column::TenantId.is_in(chunk)).rows(db).await?);
+            found.extend(Entity::find().filter(Column::TenantId.is_in(chunk)).all(db).await?);
         }
         Ok(found)
     }
@@ -309,12 +308,12 @@ pub mod grant {
     #[boxed]
     pub async fn waiting(db: &Connection, limit: u64) -> Result<Vec<Model>> {
         let select = Entity::find().order_by(Column::Id, Order::Asc).limit(limit);
-        Ok(select.rows(db).await?)
+        Ok(select.all(db).await?)
     }
 
     #[boxed]
     pub async fn waits(db: &Connection, id: GrantId) -> Result<bool> {
-        Ok(Entity::find_by_id(id).row(db).await?.is_some())
+        Ok(Entity::find_by_id(id).one(db).await?.is_some())
     }
 
     /// Those of `ids` that were still there; they are booked in the same transaction.
@@ -322,11 +321,11 @@ pub mod grant {
     pub async fn take(db: &Connection, ids: &[GrantId]) -> Result<Vec<Model>> {
         let rows = Entity::find()
             .filter(Column::Id.is_in(ids.iter().copied()))
-            .rows(db)
+            .all(db)
             .await?;
         Entity::delete_many()
             .filter(Column::Id.is_in(ids.iter().copied()))
-            .run(db)
+            .exec(db)
             .await?;
         Ok(rows)
     }

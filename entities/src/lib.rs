@@ -3,7 +3,6 @@
 //! No rules live here (they are the `machine.rs` files of `actors`), and no query lives anywhere else.
 //! Times are [`values::Moment`] (milliseconds), JSON is stored as JSON, ids are UUIDv7.
 
-pub mod ask;
 pub mod bulk;
 pub mod changes;
 pub mod connection;

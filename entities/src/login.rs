@@ -1,13 +1,5 @@
 //! Dashboard sessions: the cookie holds a random token, the row its hash.
-use crate::{
-    ask::{Ask, Run},
-    boxed,
-    connection::Connection,
-    error::Result,
-    ids::UserId,
-    user,
-    values::Moment,
-};
+use crate::{boxed, connection::Connection, error::Result, ids::UserId, user, values::Moment};
 use sea_orm::{ExprTrait, Order, QueryOrder, QuerySelect, entity::prelude::*, sea_query::Expr};
 
 #[sea_orm::model]
@@ -29,10 +21,10 @@ impl ActiveModelBehavior for ActiveModel {}
 
 #[boxed]
 pub async fn find(db: &Connection, token_hash: &str) -> Result<Option<(Model, user::Model)>> {
-    let Some(login) = Entity::find_by_id(token_hash.to_owned()).row(db).await? else {
+    let Some(login) = Entity::find_by_id(token_hash.to_owned()).one(db).await? else {
         return Ok(None);
     };
-    let user = user::Entity::find_by_id(login.user_id).row(db).await?;
+    let user = user::Entity::find_by_id(login.user_id).one(db).await?;
     Ok(user.map(|user| (login, user)))
 }
 
@@ -41,7 +33,7 @@ pub async fn touch(db: &Connection, token_hash: &str, now: Moment) -> Result<()>
     let update = Entity::update_many()
         .col_expr(Column::LastSeenAt, Expr::value(now))
         .filter(Column::TokenHash.eq(token_hash));
-    update.run(db).await?;
+    update.exec(db).await?;
     Ok(())
 }
 
@@ -51,7 +43,7 @@ pub async fn authenticate(db: &Connection, token_hash: &str, now: Moment) -> Res
     let update = Entity::update_many()
         .col_expr(Column::AuthenticatedAt, Expr::value(now))
         .filter(Column::TokenHash.eq(token_hash));
-    Ok(update.run(db).await? == 1)
+    Ok(update.exec(db).await?.rows_affected == 1)
 }
 
 /// The user's sessions, newest first.
@@ -61,7 +53,7 @@ pub async fn of_user(db: &Connection, user: UserId, limit: u64) -> Result<Vec<Mo
     Ok(select
         .order_by(Column::CreatedAt, Order::Desc)
         .limit(limit)
-        .rows(db)
+        .all(db)
         .await?)
 }
 
@@ -72,14 +64,14 @@ pub async fn remove_of(db: &Connection, user: UserId, keep: Option<&str>) -> Res
     if let Some(keep) = keep {
         delete = delete.filter(Column::TokenHash.ne(keep));
     }
-    Ok(delete.run(db).await?)
+    Ok(delete.exec(db).await?.rows_affected)
 }
 
 #[boxed]
 pub async fn remove(db: &Connection, token_hash: &str) -> Result<()> {
     Entity::delete_many()
         .filter(Column::TokenHash.eq(token_hash))
-        .run(db)
+        .exec(db)
         .await?;
     Ok(())
 }
@@ -90,6 +82,6 @@ pub async fn prune(db: &Connection, created_before: Moment, seen_before: Moment)
     let over = Column::CreatedAt
         .lt(created_before)
         .or(Column::LastSeenAt.lt(seen_before));
-    Entity::delete_many().filter(over).run(db).await?;
+    Entity::delete_many().filter(over).exec(db).await?;
     Ok(())
 }

@@ -1,6 +1,5 @@
 //! E-mails of the service to its users: an outbox. A row is a promise to send it.
 use crate::{
-    ask::{Ask, Run},
     boxed,
     bulk::{self, OnConflict},
     connection::Connection,
@@ -77,7 +76,7 @@ pub async fn due(db: &Connection, until: Moment, limit: u64) -> Result<Vec<Model
     Ok(select
         .order_by(Column::NextAttemptAt, Order::Asc)
         .limit(limit)
-        .rows(db)
+        .all(db)
         .await?)
 }
 
@@ -85,7 +84,7 @@ pub async fn due(db: &Connection, until: Moment, limit: u64) -> Result<Vec<Model
 #[boxed]
 pub async fn next_due_at(db: &Connection) -> Result<Option<Moment>> {
     let select = Entity::find().filter(is_queued());
-    let first = select.order_by(Column::NextAttemptAt, Order::Asc).row(db).await?;
+    let first = select.order_by(Column::NextAttemptAt, Order::Asc).one(db).await?;
     Ok(first.and_then(|row| row.next_attempt_at))
 }
 
@@ -100,7 +99,7 @@ pub async fn any_before(db: &Connection, created_before: Moment) -> Result<bool>
     let select = Entity::find()
         .filter(is_queued().not())
         .filter(Column::CreatedAt.lt(created_before));
-    Ok(select.limit(1).row(db).await?.is_some())
+    Ok(select.limit(1).one(db).await?.is_some())
 }
 
 #[boxed]
@@ -108,5 +107,5 @@ pub async fn prune(db: &Connection, created_before: Moment) -> Result<u64> {
     let ended = Entity::delete_many()
         .filter(is_queued().not())
         .filter(Column::CreatedAt.lt(created_before));
-    Ok(ended.run(db).await?)
+    Ok(ended.exec(db).await?.rows_affected)
 }

@@ -1,6 +1,5 @@
 //! Who belongs to which workspace, as what.
 use crate::{
-    ask::{Ask, Run},
     boxed, bulk,
     bulk::OnConflict,
     connection::Connection,
@@ -27,10 +26,10 @@ impl ActiveModelBehavior for ActiveModel {}
 /// The user's workspaces with the role in each, by slug.
 #[boxed]
 pub async fn of_user(db: &Connection, user: UserId) -> Result<Vec<(tenant::Model, Role)>> {
-    let rows = Entity::find().filter(Column::UserId.eq(user)).rows(db).await?;
+    let rows = Entity::find().filter(Column::UserId.eq(user)).all(db).await?;
     let tenants = tenant::Entity::find()
         .filter(tenant::Column::Id.is_in(rows.iter().map(|row| row.tenant_id)))
-        .rows(db)
+        .all(db)
         .await?;
     let mut found: Vec<_> = tenants
         .into_iter()
@@ -50,11 +49,11 @@ pub async fn owners(db: &Connection, tenant: TenantId) -> Result<Vec<String>> {
     let rows = Entity::find()
         .filter(Column::TenantId.eq(tenant))
         .filter(Column::Role.eq(Role::Owner))
-        .rows(db)
+        .all(db)
         .await?;
     let users = user::Entity::find()
         .filter(user::Column::Id.is_in(rows.iter().map(|row| row.user_id)))
-        .rows(db)
+        .all(db)
         .await?;
     Ok(users.into_iter().map(|user| user.email).collect())
 }
@@ -72,7 +71,7 @@ pub async fn list(db: &Connection, tenant: TenantId, page: Page) -> Result<Liste
     let rows = Entity::find()
         .filter(Column::TenantId.eq(tenant))
         .filter(Column::UserId.is_in(listed.rows.iter().map(|user| user.id)))
-        .rows(db)
+        .all(db)
         .await?;
     let role_of = |user: &user::Model| rows.iter().find(|row| row.user_id == user.id).map(|row| row.role);
     let with_role = |user: user::Model| role_of(&user).map(|role| (user, role));
@@ -85,13 +84,13 @@ pub async fn list(db: &Connection, tenant: TenantId, page: Page) -> Result<Liste
 /// Nobody else changes who belongs to the workspace until the transaction's end. (On SQLite there is one writer anyway.)
 #[boxed]
 pub async fn lock(db: &Connection, tenant: TenantId) -> Result<()> {
-    let found = tenant::Entity::find_by_id(tenant).lock_exclusive().row(db).await?;
+    let found = tenant::Entity::find_by_id(tenant).lock_exclusive().one(db).await?;
     found.map(drop).ok_or(Error::NotFound("workspace"))
 }
 
 #[boxed]
 pub async fn role_of(db: &Connection, tenant: TenantId, user: UserId) -> Result<Option<Role>> {
-    Ok(Entity::find_by_id((user, tenant)).row(db).await?.map(|row| row.role))
+    Ok(Entity::find_by_id((user, tenant)).one(db).await?.map(|row| row.role))
 }
 
 /// How many others own the workspace.
@@ -101,7 +100,7 @@ pub async fn other_owners(db: &Connection, tenant: TenantId, user: UserId) -> Re
         .filter(Column::TenantId.eq(tenant))
         .filter(Column::Role.eq(Role::Owner))
         .filter(Column::UserId.ne(user));
-    Ok(others.total(db).await?)
+    Ok(others.count(db).await?)
 }
 
 #[boxed]
@@ -115,12 +114,12 @@ pub async fn set_role(db: &Connection, tenant: TenantId, user: UserId, role: Rol
         .col_expr(Column::Role, Expr::value(role))
         .filter(Column::TenantId.eq(tenant))
         .filter(Column::UserId.eq(user));
-    update.run(db).await?;
+    update.exec(db).await?;
     Ok(())
 }
 
 #[boxed]
 pub async fn remove(db: &Connection, tenant: TenantId, user: UserId) -> Result<()> {
-    Entity::delete_by_id((user, tenant)).run(db).await?;
+    Entity::delete_by_id((user, tenant)).exec(db).await?;
     Ok(())
 }

@@ -1,17 +1,10 @@
 //! What is asked of SMS and of e-mails alike: their tables have these columns in common.
-use crate::{
-    ask::{Ask, Part},
-    connection::Connection,
-    error::Result,
-    ids::TenantScoped,
-    keys,
-    values::Moment,
-};
+use crate::{connection::Connection, error::Result, ids::TenantScoped, keys, values::Moment};
 use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QuerySelect, TryGetable, Value, sea_query::Expr};
 
 /// A table of messages.
 pub trait Messages: EntityTrait {
-    type Id: Copy + Into<Value> + TryGetable + Send + 'static;
+    type Id: Copy + Into<Value> + TryGetable;
     /// The tenant's, the environment's, and the message's own.
     const KEY: [Self::Column; 3];
     const WAKE_AT: Self::Column;
@@ -26,7 +19,7 @@ pub async fn ends_of<M: Messages>(db: &Connection, ids: &[M::Id]) -> Result<Vec<
         .filter(id.is_in(ids.iter().copied()))
         .select_only()
         .columns([id, M::ENDED_AT, M::SENT_AT]);
-    let rows: Vec<(M::Id, Option<Moment>, Option<Moment>)> = select.tuple().rows(db).await?;
+    let rows: Vec<(M::Id, Option<Moment>, Option<Moment>)> = select.into_tuple().all(db).await?;
     let ends = rows
         .into_iter()
         .filter_map(|(id, ended_at, sent_at)| Some((id, ended_at.or(sent_at)?)));
@@ -42,7 +35,7 @@ pub async fn ended_at<M: Messages>(db: &Connection, key: TenantScoped<M::Id>) ->
         .filter(id.eq(key.id))
         .select_only()
         .columns([M::ENDED_AT, M::SENT_AT]);
-    let found: Option<(Option<Moment>, Option<Moment>)> = select.tuple().row(db).await?;
+    let found: Option<(Option<Moment>, Option<Moment>)> = select.into_tuple().one(db).await?;
     Ok(found.and_then(|(ended_at, sent_at)| ended_at.or(sent_at)))
 }
 

@@ -1,6 +1,5 @@
 //! Every intent to write to somebody: to whom, by what, when, and in which order. The caps are counted from it.
 use crate::{
-    ask::{Ask, Part},
     boxed, bulk,
     connection::Connection,
     dnc::DncChannel,
@@ -116,7 +115,7 @@ pub async fn of_message(db: &Connection, message: Uuid, address: (TenantId, Env,
         .filter(Column::Channel.eq(channel))
         .filter(Column::Address.eq(address))
         .filter(Column::MessageId.eq(message));
-    let mut rows = select.rows(db).await?;
+    let mut rows = select.all(db).await?;
     rows.sort_by_key(|row| row.n);
     Ok(rows)
 }
@@ -146,7 +145,7 @@ pub async fn all_after(db: &Connection, after: Option<Model>, limit: u64) -> Res
     for column in KEY {
         select = select.order_by(column, Order::Asc);
     }
-    Ok(select.limit(limit).rows(db).await?)
+    Ok(select.limit(limit).all(db).await?)
 }
 
 /// The last place among all commits that an intent was given.
@@ -155,5 +154,5 @@ pub async fn last_seq(db: &Connection) -> Result<i64> {
     let select = Entity::find()
         .select_only()
         .column_as(Expr::cust("CAST(COALESCE(MAX(seq), 0) AS BIGINT)"), "last");
-    Ok(select.tuple().row(db).await?.unwrap_or(0))
+    Ok(select.into_tuple().one(db).await?.unwrap_or(0))
 }

@@ -1,11 +1,5 @@
 //! Facts about the installation itself: the secret key's check value, the keys of links, the set-up link's hash.
-use crate::{
-    ask::{Ask, Run},
-    boxed, bulk,
-    bulk::OnConflict,
-    connection::Connection,
-    error::Result,
-};
+use crate::{boxed, bulk, bulk::OnConflict, connection::Connection, error::Result};
 use sea_orm::entity::prelude::*;
 
 #[sea_orm::model]
@@ -44,7 +38,7 @@ pub const CLOCK_ACCEPTED: &str = "clock_accepted";
 
 #[boxed]
 pub async fn get(db: &Connection, key: &str) -> Result<Option<String>> {
-    Ok(Entity::find_by_id(key.to_owned()).row(db).await?.map(|row| row.value))
+    Ok(Entity::find_by_id(key.to_owned()).one(db).await?.map(|row| row.value))
 }
 
 #[boxed]
@@ -62,13 +56,13 @@ pub async fn take(db: &Connection, key: &str, value: &str) -> Result<bool> {
     let removed = Entity::delete_many()
         .filter(Column::Key.eq(key))
         .filter(Column::Value.eq(value))
-        .run(db)
+        .exec(db)
         .await?;
-    Ok(removed == 1)
+    Ok(removed.rows_affected == 1)
 }
 
 /// Answers whether it was there.
 #[boxed]
 pub async fn remove(db: &Connection, key: &str) -> Result<bool> {
-    Ok(Entity::delete_by_id(key.to_owned()).run(db).await? > 0)
+    Ok(Entity::delete_by_id(key.to_owned()).exec(db).await?.rows_affected > 0)
 }

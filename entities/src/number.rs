@@ -1,7 +1,6 @@
 //! A tenant's phone numbers: who answers them, and how well. Shared by its two envs. That a tenant has one here says nothing of
 //! whose it is: others may have it too, and live use asks for [`number_claim`].
 use crate::{
-    ask::{Ask, Part},
     boxed,
     connection::Connection,
     error::{Error, Result},
@@ -73,20 +72,20 @@ of_tenant!(NumberId, "number");
 #[boxed]
 pub async fn of_number(db: &Connection, tenant: TenantId, number: &E164) -> Result<Option<Model>> {
     let found = owned(tenant).filter(Column::PhoneNumber.eq(number.clone()));
-    Ok(found.row(db).await?)
+    Ok(found.one(db).await?)
 }
 
 /// The tenant's numbers that this agent answers.
 #[boxed]
 pub async fn of_agent(db: &Connection, tenant: TenantId, agent: AgentId) -> Result<Vec<E164>> {
-    let rows = owned(tenant).filter(Column::AgentId.eq(agent)).rows(db).await?;
+    let rows = owned(tenant).filter(Column::AgentId.eq(agent)).all(db).await?;
     Ok(rows.into_iter().map(|row| row.phone_number).collect())
 }
 
 /// The tenant's numbers that use this trunk.
 #[boxed]
 pub async fn of_trunk(db: &Connection, tenant: TenantId, trunk: TrunkId) -> Result<Vec<E164>> {
-    let rows = owned(tenant).filter(Column::TrunkId.eq(trunk)).rows(db).await?;
+    let rows = owned(tenant).filter(Column::TrunkId.eq(trunk)).all(db).await?;
     Ok(rows.into_iter().map(|row| row.phone_number).collect())
 }
 
@@ -94,7 +93,7 @@ pub async fn of_trunk(db: &Connection, tenant: TenantId, trunk: TrunkId) -> Resu
 #[boxed]
 pub async fn is_on_trunk(db: &Connection, tenant: TenantId, trunk: TrunkId) -> Result<bool> {
     let users = owned(tenant).filter(Column::TrunkId.eq(trunk));
-    Ok(users.row(db).await?.is_some())
+    Ok(users.one(db).await?.is_some())
 }
 
 /// The trunks that numbers use, of all tenants.
@@ -107,7 +106,7 @@ pub async fn trunks_in_use(db: &Connection) -> Result<Vec<TrunkId>> {
         .distinct()
         .filter(Column::DeletedAt.is_null())
         .filter(Column::TrunkId.is_not_null());
-    Ok(select.tuple().rows(db).await?)
+    Ok(select.into_tuple().all(db).await?)
 }
 
 /// The number among `numbers` that a live call has come in for over one of `trunks`: that of the workspace which has claimed it.
@@ -117,7 +116,7 @@ pub async fn called_over(db: &Connection, trunks: &[TrunkId], numbers: &[E164]) 
         .filter(Column::PhoneNumber.is_in(numbers.iter().cloned()))
         .filter(Column::TrunkId.is_in(trunks.iter().copied()))
         .filter(Column::DeletedAt.is_null());
-    for row in found.rows(db).await? {
+    for row in found.all(db).await? {
         if number_claim::holds(db, row.tenant_id, &row.phone_number).await? {
             return Ok(Some(row));
         }
@@ -131,7 +130,7 @@ pub async fn trunks_of(db: &Connection, tenant: TenantId, numbers: &[E164]) -> R
     let select = usable(tenant, Env::Live)
         .filter(Column::PhoneNumber.is_in(numbers.iter().cloned()))
         .filter(Column::TrunkId.is_not_null());
-    let rows = select.rows(db).await?.into_iter();
+    let rows = select.all(db).await?.into_iter();
     Ok(rows.filter_map(|row| Some((row.phone_number, row.trunk_id?))).collect())
 }
 
@@ -155,7 +154,7 @@ pub mod alarm {
 
     #[boxed]
     pub async fn load(db: &Connection, number: NumberId, env: Env) -> Result<Model> {
-        let found = Entity::find_by_id((number, env)).row(db).await?;
+        let found = Entity::find_by_id((number, env)).one(db).await?;
         Ok(found.unwrap_or(Model {
             number_id: number,
             env,
@@ -167,7 +166,7 @@ pub mod alarm {
 
 #[boxed]
 pub async fn count(db: &Connection, tenant: TenantId) -> Result<u64> {
-    Ok(owned(tenant).total(db).await?)
+    Ok(owned(tenant).count(db).await?)
 }
 
 /// Who writes where nobody says otherwise: the tenant's oldest number, in live the oldest that it has claimed.
@@ -199,7 +198,7 @@ fn usable(tenant: TenantId, env: Env) -> sea_orm::Select<Entity> {
 
 async fn oldest(db: &Connection, select: sea_orm::Select<Entity>) -> Result<Option<E164>> {
     use sea_orm::{Order, QueryOrder, QuerySelect};
-    let first = select.order_by(Column::Id, Order::Asc).limit(1).row(db).await?;
+    let first = select.order_by(Column::Id, Order::Asc).limit(1).one(db).await?;
     Ok(first.map(|row| row.phone_number))
 }
 

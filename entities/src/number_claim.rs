@@ -1,7 +1,6 @@
 //! Whose number is whose, for live use: at most one workspace has it. Several may hold a number as configuration; only the
 //! one that claimed it calls and texts from it live, and is called and texted on it.
 use crate::{
-    ask::{Ask, Run},
     boxed,
     bulk::{self, OnConflict},
     connection::Connection,
@@ -39,7 +38,7 @@ impl ActiveModelBehavior for ActiveModel {}
 /// Who has it.
 #[boxed]
 pub async fn load(db: &Connection, number: &E164) -> Result<Option<Model>> {
-    Ok(Entity::find_by_id(number.clone()).row(db).await?)
+    Ok(Entity::find_by_id(number.clone()).one(db).await?)
 }
 
 /// Does the tenant have it?
@@ -57,7 +56,7 @@ pub async fn put(db: &Connection, row: Model) -> Result<bool> {
             let by_code = Entity::delete_many()
                 .filter(Column::PhoneNumber.eq(row.phone_number.clone()))
                 .filter(Column::Source.eq(Source::Code));
-            by_code.run(db).await?;
+            by_code.exec(db).await?;
             OnConflict::Keep
         }
     };
@@ -70,5 +69,5 @@ pub async fn release(db: &Connection, tenant: TenantId, number: &E164) -> Result
     let its = Entity::delete_many()
         .filter(Column::PhoneNumber.eq(number.clone()))
         .filter(Column::TenantId.eq(tenant));
-    Ok(its.run(db).await? > 0)
+    Ok(its.exec(db).await?.rows_affected > 0)
 }

@@ -21,7 +21,7 @@ macro_rules! of_tenant_and_env {
         #[boxed]
         pub async fn load(db: &Connection, key: TenantScoped<$id>) -> Result<Model> {
             let found = owned(key.tenant_id, key.env).filter(Column::Id.eq(key.id));
-            found.row(db).await?.ok_or(Error::NotFound($what))
+            found.one(db).await?.ok_or(Error::NotFound($what))
         }
     };
 }
@@ -37,7 +37,7 @@ macro_rules! of_tenant {
 
         #[boxed]
         pub async fn load(db: &Connection, tenant: TenantId, id: $id) -> Result<Model> {
-            let found = owned(tenant).filter(Column::Id.eq(id)).row(db).await?;
+            let found = owned(tenant).filter(Column::Id.eq(id)).one(db).await?;
             found.ok_or(Error::NotFound($what))
         }
 

@@ -1,6 +1,5 @@
 //! Lists in pages: keyset cursors over `id` (UUIDv7, so in order of creation), never OFFSET.
 use crate::{
-    ask::{Ask, Part},
     bulk,
     connection::Connection,
     db::Db,
@@ -108,7 +107,7 @@ pub async fn fetch<E: EntityTrait>(
     created_at: E::Column,
     page: Page,
 ) -> Result<Listed<E::Model>> {
-    let rows = page.of(select, id, created_at).limit(page.limit + 1).rows(db).await?;
+    let rows = page.of(select, id, created_at).limit(page.limit + 1).all(db).await?;
     Ok(page.cut(rows))
 }
 
@@ -120,7 +119,7 @@ pub async fn behind<E: EntityTrait>(
     after: Option<impl Into<Value>>,
     limit: u64,
 ) -> Result<Vec<E::Model>> {
-    Ok(next(select, key, after, limit).rows(db).await?)
+    Ok(next(select, key, after, limit).all(db).await?)
 }
 
 /// What [`behind`] reads, for those who want a part of each row.
@@ -193,7 +192,7 @@ pub async fn search_from<E: EntityTrait>(
     loop {
         let behind = rest.behind(all.clone(), id);
         let ids = behind.clone().select_only().column(id).limit(STRETCH);
-        let ids: Vec<Uuid> = ids.tuple().rows(connection).await?;
+        let ids: Vec<Uuid> = ids.into_tuple().all(connection).await?;
         let Some(last) = ids.last().copied() else { break };
         // By their ids, so that no other index leads past them.
         for some in bulk::padded(&ids) {
@@ -202,7 +201,7 @@ pub async fn search_from<E: EntityTrait>(
                 break;
             }
             let found = behind.clone().filter(id.is_in(some)).filter(wanted.clone());
-            rows.extend(found.limit(missing).rows(connection).await?);
+            rows.extend(found.limit(missing).all(connection).await?);
         }
         if rows.len() as u64 > page.limit || (ids.len() as u64) < STRETCH {
             break;

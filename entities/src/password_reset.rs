@@ -1,6 +1,5 @@
 //! Links by which a user who has lost the password sets another one. The row holds the link's hash.
 use crate::{
-    ask::{Ask, Run},
     boxed,
     bulk::{self, OnConflict},
     connection::Connection,
@@ -33,27 +32,27 @@ pub async fn count_since(db: &Connection, user: UserId, since: Moment) -> Result
     let select = Entity::find()
         .filter(Column::UserId.eq(user))
         .filter(Column::CreatedAt.gt(since));
-    Ok(select.total(db).await?)
+    Ok(select.count(db).await?)
 }
 
 /// The user behind a link that was made later than that.
 #[boxed]
 pub async fn user_of(db: &Connection, token_hash: &str, since: Moment) -> Result<Option<UserId>> {
-    let found = Entity::find_by_id(token_hash.to_owned()).row(db).await?;
+    let found = Entity::find_by_id(token_hash.to_owned()).one(db).await?;
     Ok(found.filter(|row| row.created_at > since).map(|row| row.user_id))
 }
 
 /// Takes a link away; `false`: it is spent.
 #[boxed]
 pub async fn take(db: &Connection, token_hash: &str) -> Result<bool> {
-    let taken = Entity::delete_by_id(token_hash.to_owned()).run(db).await?;
-    Ok(taken == 1)
+    let taken = Entity::delete_by_id(token_hash.to_owned()).exec(db).await?;
+    Ok(taken.rows_affected == 1)
 }
 
 /// No link of the user's opens anything any more.
 #[boxed]
 pub async fn void(db: &Connection, user: UserId) -> Result<()> {
-    Entity::delete_many().filter(Column::UserId.eq(user)).run(db).await?;
+    Entity::delete_many().filter(Column::UserId.eq(user)).exec(db).await?;
     Ok(())
 }
 
@@ -61,7 +60,7 @@ pub async fn void(db: &Connection, user: UserId) -> Result<()> {
 pub async fn prune(db: &Connection, created_before: Moment) -> Result<()> {
     Entity::delete_many()
         .filter(Column::CreatedAt.lt(created_before))
-        .run(db)
+        .exec(db)
         .await?;
     Ok(())
 }

@@ -1,7 +1,6 @@
 //! Recordings: the sound of calls, and what became of it. The sound itself lies in the recordings' store.
 use crate::{
     agent::Channels,
-    ask::{Ask, Part, Run},
     boxed, bulk,
     connection::Connection,
     db::Db,
@@ -80,7 +79,7 @@ of_tenant_and_env!(RecordingId, "recording");
 /// Whose it is, for a link that carries its own proof.
 #[boxed]
 pub async fn owner_of(db: &Connection, id: RecordingId) -> Result<Option<TenantScoped<RecordingId>>> {
-    Ok(Entity::find_by_id(id).row(db).await?.map(|row| row.key()))
+    Ok(Entity::find_by_id(id).one(db).await?.map(|row| row.key()))
 }
 
 /// What a list is narrowed to.
@@ -119,7 +118,7 @@ pub async fn let_go(db: &Connection, now: Moment) -> Result<()> {
         .filter(Expr::cust("wake_at IS NOT NULL"))
         .filter(Column::WakeAt.gt(now))
         .filter(at_work)
-        .run(db)
+        .exec(db)
         .await?;
     Ok(())
 }
@@ -134,7 +133,7 @@ pub async fn opted_out(db: &Connection, sessions: &[SessionId]) -> Result<Vec<Se
             .column(Column::SessionId)
             .filter(Column::SessionId.is_in(chunk))
             .filter(Column::PurgeReason.eq(PurgeReason::OptOut));
-        found.extend(select.tuple::<SessionId>().rows(db).await?);
+        found.extend(select.into_tuple::<SessionId>().all(db).await?);
     }
     Ok(found)
 }
@@ -150,7 +149,7 @@ pub async fn linked(db: &Connection, tenant: TenantId, sessions: &[SessionId]) -
             .filter(Column::TenantId.eq(tenant))
             .filter(Column::SessionId.is_in(chunk))
             .filter(Column::Status.eq(Status::Completed));
-        found.extend(select.tuple::<SessionId>().rows(db).await?);
+        found.extend(select.into_tuple::<SessionId>().all(db).await?);
     }
     Ok(found)
 }
@@ -165,7 +164,7 @@ pub async fn waiting(db: &Connection, sessions: &[SessionId]) -> Result<Vec<Sess
             .column(Column::SessionId)
             .filter(Column::SessionId.is_in(chunk))
             .filter(Column::Status.eq(Status::Processing));
-        found.extend(select.tuple::<SessionId>().rows(db).await?);
+        found.extend(select.into_tuple::<SessionId>().all(db).await?);
     }
     Ok(found)
 }
@@ -178,7 +177,6 @@ pub async fn all_after(db: &Connection, after: Option<RecordingId>, limit: u64) 
 /// Who has listened to what.
 pub mod read {
     use crate::{
-        ask::Ask,
         boxed,
         connection::Connection,
         ids::{ApiKeyId, RecordingId, RecordingReadId, TenantId},
@@ -204,7 +202,7 @@ pub mod read {
     pub async fn count(db: &Connection, recording: RecordingId) -> crate::Result<u64> {
         Ok(Entity::find()
             .filter(Column::RecordingId.eq(recording))
-            .total(db)
+            .count(db)
             .await?)
     }
 }

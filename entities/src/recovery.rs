@@ -1,6 +1,5 @@
 //! Recoveries: sending again what an endpoint missed, as stored jobs that go on after a crash.
 use crate::{
-    ask::{Ask, Run},
     boxed,
     bulk::{self, OnConflict},
     connection::Connection,
@@ -66,17 +65,17 @@ fn is_running() -> Expr {
 #[boxed]
 pub async fn latest(db: &Connection, endpoint: EndpointId) -> Result<Option<Model>> {
     let select = Entity::find().filter(Column::EndpointId.eq(endpoint));
-    Ok(select.order_by(Column::Id, Order::Desc).row(db).await?)
+    Ok(select.order_by(Column::Id, Order::Desc).one(db).await?)
 }
 
 #[boxed]
 pub async fn load(db: &Connection, id: RecoveryId) -> Result<Option<Model>> {
-    Ok(Entity::find_by_id(id).row(db).await?)
+    Ok(Entity::find_by_id(id).one(db).await?)
 }
 
 #[boxed]
 pub async fn running(db: &Connection) -> Result<Vec<Model>> {
-    Ok(Entity::find().filter(is_running()).rows(db).await?)
+    Ok(Entity::find().filter(is_running()).all(db).await?)
 }
 
 #[boxed]
@@ -90,7 +89,7 @@ pub async fn any_before(db: &Connection, created_before: Moment) -> Result<bool>
     let select = Entity::find()
         .filter(is_running().not())
         .filter(Column::CreatedAt.lt(created_before));
-    Ok(select.limit(1).row(db).await?.is_some())
+    Ok(select.limit(1).one(db).await?.is_some())
 }
 
 #[boxed]
@@ -98,5 +97,5 @@ pub async fn prune(db: &Connection, created_before: Moment) -> Result<u64> {
     let ended = Entity::delete_many()
         .filter(is_running().not())
         .filter(Column::CreatedAt.lt(created_before));
-    Ok(ended.run(db).await?)
+    Ok(ended.exec(db).await?.rows_affected)
 }

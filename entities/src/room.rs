@@ -1,6 +1,5 @@
 //! Rooms: links by which a person talks with an agent in a browser. What is said there is the session's.
 use crate::{
-    ask::Ask,
     boxed,
     connection::Connection,
     db::Db,
@@ -130,7 +129,7 @@ fn owned(tenant: TenantId, env: Env) -> sea_orm::Select<Entity> {
 #[boxed]
 pub async fn load(db: &Connection, key: TenantScoped<RoomId>) -> Result<Model> {
     let found = owned(key.tenant_id, key.env).filter(Column::Id.eq(key.id));
-    found.row(db).await?.ok_or(Error::NotFound("room"))
+    found.one(db).await?.ok_or(Error::NotFound("room"))
 }
 
 /// For a link that carries its own proof.
@@ -138,7 +137,7 @@ pub async fn load(db: &Connection, key: TenantScoped<RoomId>) -> Result<Model> {
 pub async fn behind_link(db: &Connection, id: RoomId) -> Result<Option<Model>> {
     Ok(Entity::find_by_id(id)
         .filter(Column::DeletedAt.is_null())
-        .row(db)
+        .one(db)
         .await?)
 }
 
@@ -151,7 +150,7 @@ pub async fn list(db: &Db, owner: (TenantId, Env), status: Option<Status>, page:
 /// The tenant's rooms that have not ended.
 #[boxed]
 pub async fn count_open(db: &Connection, tenant: TenantId, env: Env) -> Result<u64> {
-    Ok(owned(tenant, env).filter(is_open()).total(db).await?)
+    Ok(owned(tenant, env).filter(is_open()).count(db).await?)
 }
 
 /// Rooms of all tenants that must be looked at by then.
@@ -171,7 +170,7 @@ pub async fn behind(db: &Connection, limit: u64) -> Result<Vec<(TenantScoped<Roo
         // From the small index of open rooms on: in no order SQLite begins with every session that has ended.
         .order_by(Column::WakeAt, Order::Asc)
         .limit(limit)
-        .rows(db)
+        .all(db)
         .await?;
     let ids: Vec<SessionId> = open.iter().map(|room| room.session_id).collect();
     let ended = session::of_ids(db, &ids).await?;
@@ -186,7 +185,7 @@ pub async fn ahead(db: &Connection, limit: u64) -> Result<Vec<Model>> {
         .join(JoinType::InnerJoin, sessions())
         .filter(Expr::cust("phase <> 'ended' AND room_id IS NOT NULL"))
         .filter(Column::EndedAt.is_not_null());
-    Ok(select.limit(limit).rows(db).await?)
+    Ok(select.limit(limit).all(db).await?)
 }
 
 fn sessions() -> RelationDef {

@@ -3,7 +3,6 @@
 //! A leg's row is committed before its INVITE leaves, and goes when its last transaction is over, not with its session. What is
 //! not here is derived from the session and the leg's number: the tags of ours and the branches.
 use crate::{
-    ask::{Ask, Run},
     boxed, bulk,
     connection::Connection,
     error::Result,
@@ -68,7 +67,7 @@ impl ActiveModelBehavior for ActiveModel {}
 /// The legs of a session, the first of them first.
 #[boxed]
 pub async fn of_session(db: &Connection, session: SessionId) -> Result<Vec<Model>> {
-    let mut legs = Entity::find().filter(Column::SessionId.eq(session)).rows(db).await?;
+    let mut legs = Entity::find().filter(Column::SessionId.eq(session)).all(db).await?;
     legs.sort_by_key(|row| row.leg);
     Ok(legs)
 }
@@ -76,7 +75,7 @@ pub async fn of_session(db: &Connection, session: SessionId) -> Result<Vec<Model
 /// The leg of that Call-ID, for a message that no leg of this process knows.
 #[boxed]
 pub async fn of_call_id(db: &Connection, call_id: &str) -> Result<Option<Model>> {
-    Ok(Entity::find().filter(Column::CallId.eq(call_id)).row(db).await?)
+    Ok(Entity::find().filter(Column::CallId.eq(call_id)).one(db).await?)
 }
 
 /// All legs of all tenants, a page at a time: a process that starts ends those that it finds.
@@ -89,7 +88,7 @@ pub async fn all_open(db: &Connection, after: Option<SipLegId>, limit: u64) -> R
 #[boxed]
 pub async fn delete(db: &Connection, legs: &[SipLegId]) -> Result<()> {
     for some in bulk::padded(legs) {
-        Entity::delete_many().filter(Column::Id.is_in(some)).run(db).await?;
+        Entity::delete_many().filter(Column::Id.is_in(some)).exec(db).await?;
     }
     Ok(())
 }

@@ -6,7 +6,6 @@ pub use definition::{
 };
 
 use crate::{
-    ask::{Ask, Part, Run},
     boxed,
     bulk::{self, OnConflict},
     connection::Connection,
@@ -61,20 +60,20 @@ of_tenant!(TrunkId, "SIP trunk");
 
 #[boxed]
 pub async fn count(db: &Connection, tenant: TenantId) -> Result<u64> {
-    Ok(owned(tenant).total(db).await?)
+    Ok(owned(tenant).count(db).await?)
 }
 
 /// All that a tenant has: at most as many as one workspace may make.
 #[boxed]
 pub async fn all_of(db: &Connection, tenant: TenantId) -> Result<Vec<Model>> {
-    Ok(owned(tenant).rows(db).await?)
+    Ok(owned(tenant).all(db).await?)
 }
 
 /// Whosever it is: for the operator.
 #[boxed]
 pub async fn by_id(db: &Connection, id: TrunkId) -> Result<Model> {
     let found = Entity::find_by_id(id).filter(Column::DeletedAt.is_null());
-    found.row(db).await?.ok_or(Error::NotFound("SIP trunk"))
+    found.one(db).await?.ok_or(Error::NotFound("SIP trunk"))
 }
 
 /// All that are there, of all tenants, a page at a time.
@@ -89,7 +88,7 @@ pub async fn of_ids(db: &Connection, trunks: &[TrunkId]) -> Result<Vec<Model>> {
     let found = Entity::find()
         .filter(Column::Id.is_in(trunks.iter().copied()))
         .filter(Column::DeletedAt.is_null());
-    Ok(found.rows(db).await?)
+    Ok(found.all(db).await?)
 }
 
 /// Are these as they were known, and there? What was paused meanwhile is not. Asked inside the transaction that commits a dial.
@@ -100,7 +99,7 @@ pub async fn are_as_known(db: &Connection, known: &[(TrunkId, i32)]) -> Result<b
         .columns([Column::Id, Column::Version])
         .filter(Column::Id.is_in(known.iter().map(|(id, _)| *id)))
         .filter(Column::DeletedAt.is_null());
-    let found: Vec<(TrunkId, i32)> = select.tuple().rows(db).await?;
+    let found: Vec<(TrunkId, i32)> = select.into_tuple().all(db).await?;
     Ok(known.iter().all(|known| found.contains(known)))
 }
 
@@ -120,7 +119,7 @@ pub async fn tested(db: &Connection, row: &Model, status: Status, at: Moment) ->
         .col_expr(Column::TestedAt, Expr::value(at))
         .filter(Column::Id.eq(row.id))
         .filter(Column::Version.eq(row.version))
-        .run(db)
+        .exec(db)
         .await?;
     Ok(())
 }
@@ -139,7 +138,7 @@ pub async fn reseal(db: &Connection, id: TrunkId, password: Option<String>, inbo
         .col_expr(Column::SealedPassword, Expr::value(password))
         .col_expr(Column::SealedInboundPassword, Expr::value(inbound))
         .filter(Column::Id.eq(id))
-        .run(db)
+        .exec(db)
         .await?;
     Ok(())
 }

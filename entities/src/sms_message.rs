@@ -1,6 +1,5 @@
 //! SMS: one row per message, from its order to its end; and what came in.
 use crate::{
-    ask::{Ask, Part, Run},
     boxed,
     connection::Connection,
     db::Db,
@@ -163,7 +162,7 @@ pub async fn shown(db: &Connection, key: TenantScoped<SmsId>) -> Result<Model> {
 /// Whose it is, for a provider's report that carries its own proof.
 #[boxed]
 pub async fn owner_of(db: &Connection, id: SmsId) -> Result<Option<TenantScoped<SmsId>>> {
-    Ok(Entity::find_by_id(id).row(db).await?.map(|row| row.key()))
+    Ok(Entity::find_by_id(id).one(db).await?.map(|row| row.key()))
 }
 
 /// What a list is narrowed to.
@@ -196,7 +195,7 @@ pub async fn list(db: &Db, owner: (TenantId, Env), filter: Filter, page: Page) -
 #[boxed]
 pub async fn count_open(db: &Connection, (tenant, env): (TenantId, Env)) -> Result<u64> {
     let open = owned(tenant, env).filter(Expr::cust("phase IN ('scheduled', 'queued', 'sending')"));
-    Ok(open.total(db).await?)
+    Ok(open.count(db).await?)
 }
 
 /// A message that came in, by its provider's id.
@@ -209,7 +208,7 @@ pub async fn inbound(
     let select = owned(tenant, env)
         .filter(Expr::cust("direction = 'inbound'"))
         .filter(Column::ProviderMessageId.eq(provider_message_id));
-    Ok(select.row(db).await?)
+    Ok(select.one(db).await?)
 }
 
 /// Who has texted `person` from `number`, or may have, with a live key: first who surely did, the last of them first. Counted
@@ -245,14 +244,14 @@ pub async fn oldest(db: &Connection, before: Moment, limit: u64) -> Result<Vec<S
         .filter(Expr::cust("phase NOT IN ('scheduled', 'queued', 'sending')"))
         .order_by(Column::CreatedAt, Order::Asc)
         .limit(limit);
-    Ok(select.tuple().rows(db).await?)
+    Ok(select.into_tuple().all(db).await?)
 }
 
 #[boxed]
 pub async fn prune(db: &Connection, ids: &[SmsId]) -> Result<()> {
     Entity::delete_many()
         .filter(Column::Id.is_in(ids.iter().copied()))
-        .run(db)
+        .exec(db)
         .await?;
     Ok(())
 }

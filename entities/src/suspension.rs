@@ -1,6 +1,5 @@
 //! Workspaces that the operator has stopped: while a row is here, nothing is dialled in either env.
 use crate::{
-    ask::{Ask, Run},
     boxed,
     bulk::{self, OnConflict},
     connection::Connection,
@@ -25,12 +24,12 @@ impl ActiveModelBehavior for ActiveModel {}
 
 #[boxed]
 pub async fn of(db: &Connection, tenant: TenantId) -> Result<Option<Model>> {
-    Ok(Entity::find_by_id(tenant).row(db).await?)
+    Ok(Entity::find_by_id(tenant).one(db).await?)
 }
 
 #[boxed]
 pub async fn all(db: &Connection) -> Result<Vec<Model>> {
-    Ok(Entity::find().rows(db).await?)
+    Ok(Entity::find().all(db).await?)
 }
 
 /// Stops a workspace. A second time keeps the moment from which its contacts wait, and answers with it; a reason that is
@@ -62,5 +61,5 @@ pub async fn lift(db: &Connection, tenant: TenantId) -> Result<bool> {
     for env in [Env::Live, Env::Test] {
         dispatch_block::remove(db, tenant, env, Reason::Suspension).await?;
     }
-    Ok(Entity::delete_by_id(tenant).run(db).await? > 0)
+    Ok(Entity::delete_by_id(tenant).exec(db).await?.rows_affected > 0)
 }

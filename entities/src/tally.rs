@@ -1,5 +1,5 @@
 //! A campaign's counts, kept in step with its contacts and sessions by the transactions that move them.
-use crate::{ask::Ask, boxed, connection::Connection, error::Result, ids::CampaignId};
+use crate::{boxed, connection::Connection, error::Result, ids::CampaignId};
 use sea_orm::{FromQueryResult, Statement, Value, entity::prelude::*};
 use std::collections::BTreeMap;
 
@@ -78,7 +78,7 @@ pub async fn of(
 ) -> Result<BTreeMap<CampaignId, Model>> {
     let rows = Entity::find()
         .filter(Column::CampaignId.is_in(campaigns))
-        .rows(db)
+        .all(db)
         .await?;
     Ok(rows.into_iter().map(|row| (row.campaign_id, row)).collect())
 }

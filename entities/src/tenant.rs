@@ -1,6 +1,5 @@
 //! Workspaces.
 use crate::{
-    ask::Ask,
     boxed,
     connection::Connection,
     error::{Error, Result},
@@ -60,7 +59,7 @@ impl Model {
 #[boxed]
 pub async fn load(db: &Connection, id: TenantId) -> Result<Model> {
     Entity::find_by_id(id)
-        .row(db)
+        .one(db)
         .await?
         .ok_or(Error::NotFound("workspace"))
 }
@@ -75,7 +74,7 @@ pub async fn country(db: &Connection, id: TenantId) -> Result<Country> {
 /// anyway.)
 #[boxed]
 pub async fn hold(db: &Connection, id: TenantId) -> Result<()> {
-    let held = Entity::find_by_id(id).lock_exclusive().row(db).await?;
+    let held = Entity::find_by_id(id).lock_exclusive().one(db).await?;
     held.map(drop).ok_or(Error::NotFound("workspace"))
 }
 
@@ -86,24 +85,24 @@ pub async fn is_free(db: &Connection, id: TenantId, env: Env, version: i32) -> R
         "NOT EXISTS (SELECT 1 FROM dispatch_blocks WHERE dispatch_blocks.tenant_id = tenants.id AND dispatch_blocks.env = '{env}')"
     ));
     let found = Entity::find_by_id(id).filter(Column::Version.eq(version)).filter(free);
-    Ok(found.total(db).await? > 0)
+    Ok(found.count(db).await? > 0)
 }
 
 #[boxed]
 pub async fn by_slug(db: &Connection, slug: &str) -> Result<Model> {
     Entity::find()
         .filter(Column::Slug.eq(slug))
-        .row(db)
+        .one(db)
         .await?
         .ok_or(Error::NotFound("workspace"))
 }
 
 #[boxed]
 pub async fn slug_is_taken(db: &Connection, slug: &str) -> Result<bool> {
-    Ok(Entity::find().filter(Column::Slug.eq(slug)).total(db).await? > 0)
+    Ok(Entity::find().filter(Column::Slug.eq(slug)).count(db).await? > 0)
 }
 
 #[boxed]
 pub async fn all(db: &Connection) -> Result<Vec<Model>> {
-    Ok(Entity::find().order_by(Column::Slug, Order::Asc).rows(db).await?)
+    Ok(Entity::find().order_by(Column::Slug, Order::Asc).all(db).await?)
 }

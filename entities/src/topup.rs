@@ -1,6 +1,5 @@
 //! Top-ups: payments for credits. What they moved is in the ledger; here is how they went.
 use crate::{
-    ask::Ask,
     boxed,
     connection::Connection,
     db::Db,
@@ -106,21 +105,21 @@ pub async fn list(db: &Db, owner: (TenantId, Env), status: Option<Status>, page:
 #[boxed]
 pub async fn count_pending(db: &Connection, (tenant, env): (TenantId, Env)) -> Result<u64> {
     let pending = owned(tenant, env).filter(Expr::cust("status = 'pending'"));
-    Ok(pending.total(db).await?)
+    Ok(pending.count(db).await?)
 }
 
 /// A top-up that Stripe tells of: its notices name no tenant, and prove by their signature where they come from.
 #[boxed]
 pub async fn of_stripe(db: &Connection, id: TopupId) -> Result<Option<Model>> {
     let found = Entity::find_by_id(id).filter(Column::Processor.eq(Processor::Stripe));
-    Ok(found.row(db).await?)
+    Ok(found.one(db).await?)
 }
 
 /// The one that this payment has settled.
 #[boxed]
 pub async fn of_payment(db: &Connection, payment_intent_id: &str) -> Result<Option<Model>> {
     let found = Entity::find().filter(Column::ProcessorPaymentIntentId.eq(payment_intent_id));
-    Ok(found.row(db).await?)
+    Ok(found.one(db).await?)
 }
 
 /// Top-ups of which the processor is to be asked by then, the most overdue first.

@@ -1,6 +1,5 @@
 //! What was said in a session, and what else happened in it.
 use crate::{
-    ask::Ask,
     boxed,
     bulk::{self, OnConflict},
     connection::Connection,
@@ -141,7 +140,7 @@ impl Model {
 /// Empty before the session's end and for sessions without a conversation.
 #[boxed]
 pub async fn load(db: &Connection, session: SessionId) -> error::Result<Model> {
-    let found = Entity::find_by_id(session).row(db).await?;
+    let found = Entity::find_by_id(session).one(db).await?;
     Ok(found.unwrap_or_else(|| Model::empty(session)))
 }
 
@@ -152,7 +151,7 @@ pub async fn add(db: &Connection, entries: &[(SessionId, Entry)]) -> error::Resu
         let ids: Vec<SessionId> = some.iter().map(|(session, _)| *session).collect();
         let mut stored = Vec::new();
         for ids in bulk::padded(&ids) {
-            stored.extend(Entity::find().filter(Column::SessionId.is_in(ids)).rows(db).await?);
+            stored.extend(Entity::find().filter(Column::SessionId.is_in(ids)).all(db).await?);
         }
         let is_forgotten = |row: &Model| *row == Model::empty(row.session_id);
         let (forgotten, kept): (Vec<Model>, Vec<Model>) = stored.into_iter().partition(is_forgotten);

@@ -1,6 +1,5 @@
 //! People who sign in to the dashboard.
 use crate::{
-    ask::{Ask, Run},
     boxed, bulk,
     bulk::OnConflict,
     connection::Connection,
@@ -30,18 +29,18 @@ impl ActiveModelBehavior for ActiveModel {}
 pub async fn by_email(db: &Connection, email: &str) -> Result<Option<Model>> {
     Ok(Entity::find()
         .filter(Column::Email.eq(email.to_lowercase()))
-        .row(db)
+        .one(db)
         .await?)
 }
 
 #[boxed]
 pub async fn exist(db: &Connection) -> Result<bool> {
-    Ok(Entity::find().row(db).await?.is_some())
+    Ok(Entity::find().one(db).await?.is_some())
 }
 
 #[boxed]
 pub async fn load(db: &Connection, id: UserId) -> Result<Model> {
-    Entity::find_by_id(id).row(db).await?.ok_or(Error::NotFound("user"))
+    Entity::find_by_id(id).one(db).await?.ok_or(Error::NotFound("user"))
 }
 
 /// Oldest first, a page at a time.
@@ -52,7 +51,7 @@ pub async fn all_after(db: &Connection, after: Option<UserId>, limit: u64) -> Re
 /// Is this still the user's password? Until the transaction's end nobody else changes it.
 #[boxed]
 pub async fn still_has(db: &Connection, id: UserId, password_hash: &str) -> Result<bool> {
-    let found = Entity::find_by_id(id).lock_exclusive().row(db).await?;
+    let found = Entity::find_by_id(id).lock_exclusive().one(db).await?;
     Ok(found.is_some_and(|user| user.password_hash == password_hash))
 }
 
@@ -61,7 +60,7 @@ pub async fn set_password(db: &Connection, id: UserId, password_hash: &str) -> R
     let update = Entity::update_many()
         .col_expr(Column::PasswordHash, Expr::value(password_hash))
         .filter(Column::Id.eq(id));
-    match update.run(db).await? {
+    match update.exec(db).await?.rows_affected {
         0 => Err(Error::NotFound("user")),
         _ => Ok(()),
     }

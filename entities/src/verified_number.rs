@@ -1,6 +1,5 @@
 //! Numbers outside the sandbox block that a tenant's test keys may call, once they are verified. Shared by its two envs.
 use crate::{
-    ask::{Ask, Part, Run},
     boxed,
     bulk::{self, OnConflict},
     connection::Connection,
@@ -93,7 +92,7 @@ fn owned(tenant: TenantId) -> sea_orm::Select<Entity> {
 
 #[boxed]
 pub async fn load(db: &Connection, tenant: TenantId, id: VerifiedNumberId) -> Result<Model> {
-    let found = owned(tenant).filter(Column::Id.eq(id)).row(db).await?;
+    let found = owned(tenant).filter(Column::Id.eq(id)).one(db).await?;
     found.ok_or(Error::NotFound("verified number"))
 }
 
@@ -105,13 +104,13 @@ pub async fn list(db: &Db, tenant: TenantId, status: Option<Status>, page: Page)
 
 #[boxed]
 pub async fn count(db: &Connection, tenant: TenantId) -> Result<u64> {
-    Ok(owned(tenant).total(db).await?)
+    Ok(owned(tenant).count(db).await?)
 }
 
 #[boxed]
 pub async fn of_number(db: &Connection, tenant: TenantId, number: &E164) -> Result<Option<Model>> {
     let found = owned(tenant).filter(Column::PhoneNumber.eq(number.clone()));
-    Ok(found.row(db).await?)
+    Ok(found.one(db).await?)
 }
 
 /// May the tenant's test keys call it?
@@ -120,7 +119,7 @@ pub async fn contains(db: &Connection, tenant: TenantId, number: &E164) -> Resul
     let found = owned(tenant)
         .filter(Column::PhoneNumber.eq(number.clone()))
         .filter(Column::Status.eq(Status::Verified));
-    Ok(found.total(db).await? > 0)
+    Ok(found.count(db).await? > 0)
 }
 
 /// The operator vouches for it. A second time changes nothing; a code that is waited for is waited for no longer.
@@ -153,8 +152,8 @@ pub async fn save(db: &Connection, row: &Model) -> Result<()> {
 #[boxed]
 pub async fn delete(db: &Connection, tenant: TenantId, id: VerifiedNumberId) -> Result<()> {
     let mine = Entity::delete_many().filter(Column::TenantId.eq(tenant));
-    let deleted = mine.filter(Column::Id.eq(id)).run(db).await?;
-    match deleted {
+    let deleted = mine.filter(Column::Id.eq(id)).exec(db).await?;
+    match deleted.rows_affected {
         0 => Err(Error::NotFound("verified number")),
         _ => Ok(()),
     }
@@ -170,7 +169,7 @@ pub async fn among(db: &Connection, tenant: TenantId, numbers: &[E164]) -> Resul
             .column(Column::PhoneNumber)
             .filter(Column::Status.eq(Status::Verified))
             .filter(Column::PhoneNumber.is_in(chunk));
-        found.extend(select.tuple::<E164>().rows(db).await?);
+        found.extend(select.into_tuple::<E164>().all(db).await?);
     }
     Ok(found)
 }
@@ -186,7 +185,7 @@ pub async fn reseal(db: &Connection, id: VerifiedNumberId, sealed_code: String) 
     Entity::update_many()
         .col_expr(Column::SealedCode, Expr::value(sealed_code))
         .filter(Column::Id.eq(id))
-        .run(db)
+        .exec(db)
         .await?;
     Ok(())
 }
@@ -219,7 +218,7 @@ pub mod codes {
         let recent = Entity::find()
             .filter(Column::TenantId.eq(tenant))
             .filter(Column::CreatedAt.gt(since));
-        let rows = recent.order_by(Column::CreatedAt, Order::Asc).rows(db).await?;
+        let rows = recent.order_by(Column::CreatedAt, Order::Asc).all(db).await?;
         let of_number = rows.iter().filter(|row| row.phone_number == *number);
         let of_number = of_number.map(|row| row.created_at).collect();
         Ok((of_number, rows.into_iter().map(|row| row.created_at).collect()))
@@ -229,7 +228,7 @@ pub mod codes {
     #[boxed]
     pub async fn note(db: &Connection, row: Model, forget: Moment) -> Result<()> {
         let old = Entity::delete_many().filter(Column::TenantId.eq(row.tenant_id));
-        old.filter(Column::CreatedAt.lte(forget)).run(db).await?;
+        old.filter(Column::CreatedAt.lte(forget)).exec(db).await?;
         bulk::save(db, &[row], OnConflict::Fail).await.map(drop)
     }
 }

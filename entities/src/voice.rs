@@ -1,7 +1,6 @@
 //! Clones of voices: what each is called, how far it is, and what it is made from. Shared by a tenant's two envs; the events
 //! of a clone go to the env in which it was created.
 use crate::{
-    ask::{Ask, Run},
     boxed,
     connection::Connection,
     db::Db,
@@ -94,7 +93,7 @@ fn owned(tenant: TenantId) -> sea_orm::Select<Entity> {
 
 #[boxed]
 pub async fn load(db: &Connection, tenant: TenantId, id: VoiceId) -> Result<Model> {
-    let found = owned(tenant).filter(Column::Id.eq(id)).row(db).await?;
+    let found = owned(tenant).filter(Column::Id.eq(id)).one(db).await?;
     found.ok_or(Error::NotFound("voice"))
 }
 
@@ -104,7 +103,7 @@ pub async fn load_even_deleted(db: &Connection, key: TenantScoped<VoiceId>) -> R
     let found = Entity::find_by_id(key.id)
         .filter(Column::TenantId.eq(key.tenant_id))
         .filter(Column::Env.eq(key.env));
-    found.row(db).await?.ok_or(Error::NotFound("voice"))
+    found.one(db).await?.ok_or(Error::NotFound("voice"))
 }
 
 #[boxed]
@@ -115,7 +114,7 @@ pub async fn list(db: &Db, tenant: TenantId, status: Option<Status>, page: Page)
 
 #[boxed]
 pub async fn count(db: &Connection, tenant: TenantId) -> Result<u64> {
-    Ok(owned(tenant).total(db).await?)
+    Ok(owned(tenant).count(db).await?)
 }
 
 /// Voices that have something to do by then.
@@ -133,7 +132,7 @@ pub async fn let_go(db: &Connection, now: Moment) -> Result<()> {
         .col_expr(Column::WakeAt, Expr::value(now))
         .filter(Expr::cust("wake_at IS NOT NULL"))
         .filter(Column::WakeAt.gt(now))
-        .run(db)
+        .exec(db)
         .await?;
     Ok(())
 }
@@ -141,7 +140,6 @@ pub async fn let_go(db: &Connection, now: Moment) -> Result<()> {
 /// What a voice is made from. The sound itself lies in the recordings' store.
 pub mod sample {
     use crate::{
-        ask::{Ask, Run},
         boxed,
         connection::Connection,
         error::Result,
@@ -189,7 +187,7 @@ pub mod sample {
         let select = select
             .order_by(Column::Place, Order::Asc)
             .order_by(Column::Id, Order::Asc);
-        Ok(select.rows(db).await?)
+        Ok(select.all(db).await?)
     }
 
     /// All of a voice, also what was never whole.
@@ -198,7 +196,7 @@ pub mod sample {
         let select = Entity::find()
             .filter(Column::TenantId.eq(tenant))
             .filter(Column::VoiceId.eq(voice));
-        Ok(select.rows(db).await?)
+        Ok(select.all(db).await?)
     }
 
     /// Begun before then and never whole: nobody is at them any more.
@@ -207,7 +205,7 @@ pub mod sample {
         let select = Entity::find()
             .filter(Expr::cust("NOT stored"))
             .filter(Column::CreatedAt.lt(before));
-        Ok(select.limit(limit).rows(db).await?)
+        Ok(select.limit(limit).all(db).await?)
     }
 
     /// All of all tenants, a page at a time: to seal them anew.
@@ -219,14 +217,14 @@ pub mod sample {
     pub async fn delete(db: &Connection, ids: &[VoiceSampleId]) -> Result<()> {
         Entity::delete_many()
             .filter(Column::Id.is_in(ids.iter().copied()))
-            .run(db)
+            .exec(db)
             .await?;
         Ok(())
     }
 
     #[boxed]
     pub async fn delete_of(db: &Connection, voice: VoiceId) -> Result<()> {
-        Entity::delete_many().filter(Column::VoiceId.eq(voice)).run(db).await?;
+        Entity::delete_many().filter(Column::VoiceId.eq(voice)).exec(db).await?;
         Ok(())
     }
 }

@@ -1,6 +1,5 @@
 //! Webhook endpoints: where a tenant's events go.
 use crate::{
-    ask::{Ask, Part, Run},
     boxed, bulk,
     connection::Connection,
     error::{Error, Result},
@@ -131,7 +130,7 @@ pub async fn load(db: &Connection, key: TenantScoped<EndpointId>) -> Result<Mode
         .filter(Column::Id.eq(key.id))
         .filter(Column::TenantId.eq(key.tenant_id))
         .filter(Column::Env.eq(key.env));
-    select.row(db).await?.ok_or(Error::NotFound("webhook endpoint"))
+    select.one(db).await?.ok_or(Error::NotFound("webhook endpoint"))
 }
 
 #[boxed]
@@ -147,7 +146,7 @@ pub async fn count(db: &Connection, tenant: TenantId, env: Env) -> Result<u64> {
     Ok(present()
         .filter(Column::TenantId.eq(tenant))
         .filter(Column::Env.eq(env))
-        .total(db)
+        .count(db)
         .await?)
 }
 
@@ -165,7 +164,7 @@ pub async fn receiving(db: &Connection, after: Option<EndpointId>, limit: u64) -
     let next = page::next(receiving, Column::Id, after, limit)
         .select_only()
         .columns(columns);
-    Ok(next.model().rows(db).await?)
+    Ok(next.into_model().all(db).await?)
 }
 
 /// A tenant's endpoints that receive now.
@@ -175,7 +174,7 @@ pub async fn active(db: &Connection, tenant: TenantId, env: Env) -> Result<Vec<M
         .filter(Column::TenantId.eq(tenant))
         .filter(Column::Env.eq(env))
         .filter(Column::Status.eq(Status::Active));
-    Ok(select.rows(db).await?)
+    Ok(select.all(db).await?)
 }
 
 /// Whose these are, deleted ones too.
@@ -183,7 +182,7 @@ pub async fn active(db: &Connection, tenant: TenantId, env: Env) -> Result<Vec<M
 pub async fn keys(db: &Connection, ids: &[EndpointId]) -> Result<Vec<TenantScoped<EndpointId>>> {
     let mut keys = Vec::with_capacity(ids.len());
     for ids in bulk::padded(ids) {
-        let rows = Entity::find().filter(Column::Id.is_in(ids)).rows(db).await?;
+        let rows = Entity::find().filter(Column::Id.is_in(ids)).all(db).await?;
         keys.extend(rows.iter().map(Model::key));
     }
     Ok(keys)
@@ -193,13 +192,13 @@ pub async fn keys(db: &Connection, ids: &[EndpointId]) -> Result<Vec<TenantScope
 #[boxed]
 pub async fn in_overlap(db: &Connection) -> Result<Vec<TenantScoped<EndpointId>>> {
     let select = present().filter(Expr::cust("previous_secret_expires_at IS NOT NULL"));
-    Ok(select.rows(db).await?.iter().map(Model::key).collect())
+    Ok(select.all(db).await?.iter().map(Model::key).collect())
 }
 
 /// All that were ever made, of all tenants: for sealing their secrets anew.
 #[boxed]
 pub async fn all(db: &Connection) -> Result<Vec<Model>> {
-    Ok(Entity::find().rows(db).await?)
+    Ok(Entity::find().all(db).await?)
 }
 
 /// A page of all that were ever made, of all tenants, deleted ones too: for the audit.
@@ -219,7 +218,7 @@ pub async fn reseal(
         .col_expr(Column::SealedSecret, Expr::value(sealed_secret))
         .col_expr(Column::SealedPreviousSecret, Expr::value(sealed_previous_secret))
         .col_expr(Column::SealedHeaders, Expr::value(sealed_headers));
-    update.filter(Column::Id.eq(id)).run(db).await?;
+    update.filter(Column::Id.eq(id)).exec(db).await?;
     Ok(())
 }
 

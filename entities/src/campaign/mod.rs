@@ -8,9 +8,7 @@ pub use plan::*;
 pub use schedule::*;
 
 use crate::{
-    agent,
-    ask::{Ask, Part},
-    boxed,
+    agent, boxed,
     connection::Connection,
     db::Db,
     error::{Error, Result},
@@ -123,7 +121,7 @@ fn owned(tenant: TenantId, env: Env) -> sea_orm::Select<Entity> {
 pub async fn load(db: &Connection, key: TenantScoped<CampaignId>) -> Result<Model> {
     owned(key.tenant_id, key.env)
         .filter(Column::Id.eq(key.id))
-        .row(db)
+        .one(db)
         .await?
         .ok_or(Error::NotFound("campaign"))
 }
@@ -135,8 +133,8 @@ pub async fn newest(db: &Connection, tenant: TenantId, env: Env, limit: u64) -> 
     Ok(ids
         .order_by(Column::Id, Order::Desc)
         .limit(limit)
-        .tuple()
-        .rows(db)
+        .into_tuple()
+        .all(db)
         .await?)
 }
 
@@ -146,7 +144,7 @@ pub async fn load_even_deleted(db: &Connection, key: TenantScoped<CampaignId>) -
     let found = Entity::find_by_id(key.id)
         .filter(Column::TenantId.eq(key.tenant_id))
         .filter(Column::Env.eq(key.env));
-    found.row(db).await?.ok_or(Error::NotFound("campaign"))
+    found.one(db).await?.ok_or(Error::NotFound("campaign"))
 }
 
 #[boxed]
@@ -162,7 +160,7 @@ pub async fn dispatchable(db: &Connection, tenant: TenantId) -> Result<Vec<Model
     Ok(select
         .filter(Column::CancelRequestedAt.is_null())
         .order_by(Column::Id, sea_orm::Order::Asc)
-        .rows(db)
+        .all(db)
         .await?)
 }
 
@@ -175,7 +173,7 @@ pub async fn still_dispatchable(db: &Connection, known: &[(CampaignId, i32)]) ->
         .filter(Column::Id.is_in(known.iter().map(|(id, _)| *id)))
         .filter(Column::Status.eq(Status::Running))
         .filter(Column::CancelRequestedAt.is_null());
-    let found: Vec<(CampaignId, i32)> = select.tuple().rows(db).await?;
+    let found: Vec<(CampaignId, i32)> = select.into_tuple().all(db).await?;
     Ok(known.iter().all(|known| found.contains(known)))
 }
 
@@ -186,7 +184,7 @@ pub async fn have_rules(db: &Connection, known: &[(CampaignId, i32)]) -> Result<
         .select_only()
         .columns([Column::Id, Column::RulesVersion])
         .filter(Column::Id.is_in(known.iter().map(|(id, _)| *id)));
-    let found: Vec<(CampaignId, i32)> = select.tuple().rows(db).await?;
+    let found: Vec<(CampaignId, i32)> = select.into_tuple().all(db).await?;
     Ok(known.iter().all(|known| found.contains(known)))
 }
 
@@ -197,7 +195,7 @@ pub async fn all_run(db: &Connection, ids: &[CampaignId]) -> Result<bool> {
         .filter(Column::Id.is_in(ids.iter().copied()))
         .filter(Column::Status.eq(Status::Running))
         .filter(Column::CancelRequestedAt.is_null());
-    Ok(select.total(db).await? == ids.len() as u64)
+    Ok(select.count(db).await? == ids.len() as u64)
 }
 
 /// Names of campaigns that have not started and want this agent.
@@ -209,7 +207,7 @@ pub async fn drafts_of_agent(db: &Connection, tenant: TenantId, agent: AgentId) 
         .filter(Column::Status.eq(Status::Draft))
         .filter(Expr::cust("CAST(plan AS TEXT)").like(format!("%{agent}%")))
         .limit(10)
-        .rows(db)
+        .all(db)
         .await?;
     let wants = |row: &Model| row.plan.agent_id == Some(agent);
     Ok(rows
@@ -229,7 +227,7 @@ pub async fn that_speak_with(db: &Connection, tenant: TenantId, voice: &str) -> 
         .filter(Column::DeletedAt.is_null())
         .filter(Column::Status.ne(Status::Completed))
         .filter(named("plan").or(named("agent")))
-        .rows(db)
+        .all(db)
         .await?;
     let speaks = |row: &Model| {
         let agents = row
@@ -253,7 +251,7 @@ pub async fn tenants_at_work(db: &Connection) -> Result<Vec<TenantId>> {
         .column(Column::TenantId)
         .filter(is_running())
         .distinct();
-    Ok(select.tuple().rows(db).await?)
+    Ok(select.into_tuple().all(db).await?)
 }
 
 /// The tenant's campaigns whose waiting contacts are to be judged anew, at most `limit`.
@@ -265,7 +263,7 @@ pub async fn to_review(db: &Connection, tenant: TenantId, limit: u64) -> Result<
     Ok(select
         .order_by(Column::Id, sea_orm::Order::Asc)
         .limit(limit)
-        .rows(db)
+        .all(db)
         .await?)
 }
 
@@ -277,7 +275,7 @@ pub async fn tenants_to_review(db: &Connection) -> Result<Vec<TenantId>> {
         .column(Column::TenantId)
         .filter(Expr::cust(TO_REVIEW))
         .distinct();
-    Ok(select.tuple().rows(db).await?)
+    Ok(select.into_tuple().all(db).await?)
 }
 
 /// Is it still that change of its rules that the campaign's contacts are judged by?
@@ -286,7 +284,7 @@ pub async fn is_review_of(db: &Connection, id: CampaignId, version: i32) -> Resu
     let select = Entity::find()
         .filter(Column::Id.eq(id))
         .filter(Column::ReviewOf.eq(version));
-    Ok(select.total(db).await? == 1)
+    Ok(select.count(db).await? == 1)
 }
 
 // Written out for its small index.
@@ -322,5 +320,5 @@ pub async fn first_deleted(db: &Connection) -> Result<Option<CampaignId>> {
     let left =
         Expr::cust("deleted_at IS NOT NULL AND EXISTS (SELECT 1 FROM contacts WHERE campaign_id = campaigns.id)");
     let select = Entity::find().select_only().column(Column::Id).filter(left).limit(1);
-    Ok(select.tuple().row(db).await?)
+    Ok(select.into_tuple().one(db).await?)
 }

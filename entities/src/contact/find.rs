@@ -1,7 +1,6 @@
 //! Contacts of all of a workspace's campaigns, as somebody looks for one.
 use super::{Column, Entity, Model};
 use crate::{
-    ask::Ask,
     boxed, bulk, campaign,
     db::Db,
     error::Result,
@@ -53,7 +52,7 @@ pub async fn find(db: &Db, tenant: TenantId, env: Env, by: &By, limit: u64) -> R
         let select = Entity::find()
             .filter(Column::CampaignId.is_in(chunk))
             .filter(known.clone());
-        rows.extend(select.rows(&db.read).await?);
+        rows.extend(select.all(&*db.read).await?);
         if rows.len() as u64 > limit {
             break;
         }
@@ -69,7 +68,7 @@ pub async fn find(db: &Db, tenant: TenantId, env: Env, by: &By, limit: u64) -> R
             .filter(Expr::cust(is_there))
             .order_by_desc(Column::Id)
             .limit(limit + 1);
-        rows.extend(select.rows(&db.read).await?);
+        rows.extend(select.all(&*db.read).await?);
     }
     rows.sort_by_key(|row: &Model| Reverse((row.campaign_id, row.id)));
     rows.dedup_by_key(|row| row.id);

@@ -1,7 +1,6 @@
 //! Whose turn it is among a campaign's contacts: those that were never called, and those that wait for a time.
 use super::{Column, Entity, Model};
 use crate::{
-    ask::{Ask, Part},
     boxed,
     connection::{Connection, Transaction},
     error::Result,
@@ -61,7 +60,7 @@ pub async fn due(db: &Connection, campaign: CampaignId, now: Moment, limit: u64)
     Ok(select
         .order_by(Column::NextAttemptAt, Order::Asc)
         .limit(limit)
-        .rows(db)
+        .all(db)
         .await?)
 }
 
@@ -82,7 +81,7 @@ pub async fn waiting_after(
         .order_by(Column::NextAttemptAt, Order::Asc)
         .order_by(Column::Id, Order::Asc)
         .limit(limit)
-        .rows(db)
+        .all(db)
         .await?)
 }
 
@@ -93,8 +92,8 @@ pub async fn next_due_at(db: &Connection, campaign: CampaignId) -> Result<Option
     Ok(select
         .order_by(Column::NextAttemptAt, Order::Asc)
         .limit(1)
-        .tuple()
-        .row(db)
+        .into_tuple()
+        .one(db)
         .await?)
 }
 
@@ -105,7 +104,7 @@ pub async fn fresh(db: &Connection, campaign: CampaignId, zone: &str, limit: u64
         .filter(Column::Zone.eq(zone))
         .order_by(Column::Priority, Order::Desc)
         .order_by(Column::Id, Order::Asc);
-    Ok(select.limit(limit).rows(db).await?)
+    Ok(select.limit(limit).all(db).await?)
 }
 
 /// Contacts that are neither being called nor at an end, at most `limit`.
@@ -114,7 +113,7 @@ pub async fn unfinished(db: &Connection, campaign: CampaignId, limit: u64) -> Re
     let mut rows = fresh_of_all_zones(db, campaign, limit).await?;
     let left = limit.saturating_sub(rows.len() as u64);
     if left > 0 {
-        rows.extend(of(campaign, DUE).limit(left).rows(db).await?);
+        rows.extend(of(campaign, DUE).limit(left).all(db).await?);
     }
     Ok(rows)
 }
@@ -177,7 +176,7 @@ pub async fn fresh_of_all_zones(db: &Connection, campaign: CampaignId, limit: u6
         .order_by(Column::Zone, Order::Asc)
         .order_by(Column::Priority, Order::Desc)
         .order_by(Column::Id, Order::Asc);
-    Ok(select.limit(limit).rows(db).await?)
+    Ok(select.limit(limit).all(db).await?)
 }
 
 /// Contacts that are neither being called nor at an end, by zone: reads as much of the queues' indexes as there are.
@@ -190,7 +189,7 @@ pub async fn waiting_by_zone(db: &Connection, campaign: CampaignId) -> Result<Ve
             .column(Column::Zone)
             .column_as(Expr::cust("COUNT(*)"), "contacts")
             .group_by(Column::Zone);
-        for (zone, contacts) in select.tuple::<(String, i64)>().rows(db).await? {
+        for (zone, contacts) in select.into_tuple::<(String, i64)>().all(db).await? {
             *counted.entry(zone).or_default() += contacts;
         }
     }

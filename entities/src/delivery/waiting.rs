@@ -1,7 +1,6 @@
 //! What has not been delivered: what is due, what is held, and what becomes of it.
 use super::{Column, Entity, Model, Status};
 use crate::{
-    ask::{Ask, Part, Run},
     boxed,
     connection::Connection,
     error::Result,
@@ -39,12 +38,12 @@ pub async fn due(db: &Connection, endpoint: EndpointId, until: Moment, limit: u6
         .filter(Column::NextAttemptAt.lte(until))
         .order_by(Column::NextAttemptAt, Order::Asc)
         .order_by(Column::EventSeq, Order::Asc);
-    Ok(select.limit(limit).rows(db).await?)
+    Ok(select.limit(limit).all(db).await?)
 }
 
 #[boxed]
 pub async fn has_open(db: &Connection, endpoint: EndpointId) -> Result<bool> {
-    Ok(open_of(endpoint).limit(1).row(db).await?.is_some())
+    Ok(open_of(endpoint).limit(1).one(db).await?.is_some())
 }
 
 /// When the endpoint's next delivery after `after` is due.
@@ -54,7 +53,7 @@ pub async fn next_due_at(db: &Connection, endpoint: EndpointId, after: Moment) -
     let first = select
         .order_by(Column::NextAttemptAt, Order::Asc)
         .limit(1)
-        .row(db)
+        .one(db)
         .await?;
     Ok(first.and_then(|row| row.next_attempt_at))
 }
@@ -64,14 +63,14 @@ pub async fn next_due_at(db: &Connection, endpoint: EndpointId, after: Moment) -
 pub async fn endpoints_at_work(db: &Connection) -> Result<Vec<TenantScoped<EndpointId>>> {
     // The index alone answers this; whose they are the endpoints' own rows tell.
     let select = Entity::find().select_only().column(Column::EndpointId);
-    let ids: Vec<EndpointId> = select.filter(is_open()).distinct().tuple().rows(db).await?;
+    let ids: Vec<EndpointId> = select.filter(is_open()).distinct().into_tuple().all(db).await?;
     webhook_endpoint::keys(db, &ids).await
 }
 
 /// Deliveries that have not ended, over all endpoints.
 #[boxed]
 pub async fn count_open(db: &Connection) -> Result<u64> {
-    Ok(Entity::find().filter(is_open()).total(db).await?)
+    Ok(Entity::find().filter(is_open()).count(db).await?)
 }
 
 /// How much waits.
@@ -104,8 +103,8 @@ pub async fn waiting(db: &Connection, endpoint: Option<EndpointId>) -> Result<Wa
         )
         .column_as(Expr::cust("CAST(0 AS BIGINT)"), "held")
         .column_as(Column::NextAttemptAt.min(), "oldest_due_at");
-    let open = open.model::<Waiting>().row(db).await?.unwrap_or_default();
-    let held = narrowed(Entity::find()).filter(is_held()).total(db).await?;
+    let open = open.into_model::<Waiting>().one(db).await?.unwrap_or_default();
+    let held = narrowed(Entity::find()).filter(is_held()).count(db).await?;
     Ok(Waiting {
         held: i64::try_from(held).unwrap_or(i64::MAX),
         ..open
@@ -127,8 +126,8 @@ pub async fn put_away(db: &Connection, endpoint: EndpointId, what: PutAway) -> R
         .select_only()
         .column(Column::Id)
         .limit(SLICE)
-        .tuple()
-        .rows(db)
+        .into_tuple()
+        .all(db)
         .await?;
     if ids.is_empty() {
         return Ok(0);
@@ -139,7 +138,7 @@ pub async fn put_away(db: &Connection, endpoint: EndpointId, what: PutAway) -> R
     let these = update
         .filter(Column::EndpointId.eq(endpoint))
         .filter(Column::Id.is_in(ids));
-    Ok(these.run(db).await?)
+    Ok(these.exec(db).await?.rows_affected)
 }
 
 /// What becomes of what an endpoint has not received.
@@ -154,7 +153,7 @@ pub enum PutAway {
 pub async fn has_held(db: &Connection, endpoint: EndpointId) -> Result<bool> {
     // The id alone: the index of held ones has it, and is then shorter than the key's.
     let ids = held_of(endpoint).select_only().column(Column::Id).limit(1);
-    Ok(ids.tuple::<DeliveryId>().row(db).await?.is_some())
+    Ok(ids.into_tuple::<DeliveryId>().one(db).await?.is_some())
 }
 
 /// Lets held deliveries go: they are due at once.
@@ -167,5 +166,5 @@ pub async fn release(db: &Connection, endpoint: EndpointId, ids: &[DeliveryId], 
         .filter(Column::EndpointId.eq(endpoint))
         .filter(Column::Id.is_in(ids.iter().copied()))
         .filter(is_held());
-    Ok(these.run(db).await?)
+    Ok(these.exec(db).await?.rows_affected)
 }

@@ -1,9 +1,7 @@
 //! What the calls of an API key have used of its limits.
 use super::{Column, Entity, slots};
 use crate::{
-    api_key,
-    ask::{Ask, Part},
-    boxed,
+    api_key, boxed,
     connection::Connection,
     error::Result,
     ids::{ApiKeyId, SessionId},
@@ -96,14 +94,14 @@ pub async fn key_use(db: &Connection, key: &api_key::Model, at: Moment, but: &[S
             .filter(Column::DialedAt.gte(day))
             .filter(Expr::cust("actual_cost_cents > 0"))
             .column_as(sum, "spent");
-        used.spent = Cents(over.tuple().row(db).await?.unwrap_or(0));
+        used.spent = Cents(over.into_tuple().one(db).await?.unwrap_or(0));
         // Of the day by our own look: asked for it, SQLite walks past all that the key has dialled in it.
         let in_flight = its().filter(slots::is_live()).columns([
             Column::DialedAt,
             Column::PriceCentsPerMinute,
             Column::MaxDurationSeconds,
         ]);
-        for (dialed_at, price, seconds) in in_flight.tuple::<(Option<Moment>, i32, i32)>().rows(db).await? {
+        for (dialed_at, price, seconds) in in_flight.into_tuple::<(Option<Moment>, i32, i32)>().all(db).await? {
             if dialed_at.is_some_and(|dialed| dialed >= day) {
                 used.spent.0 += Cents::of_talk(price, seconds).0;
             }
@@ -115,7 +113,7 @@ pub async fn key_use(db: &Connection, key: &api_key::Model, at: Moment, but: &[S
             .column(Column::DialedAt)
             .order_by(Column::DialedAt, Order::Desc)
             .limit(u64::try_from(max).unwrap_or(0));
-        used.dialed = latest.tuple().rows(db).await?;
+        used.dialed = latest.into_tuple().all(db).await?;
         used.dialed.reverse();
     }
     Ok(used)
@@ -130,7 +128,7 @@ pub async fn waiting_of_key(db: &Connection, key: ApiKeyId) -> Result<Vec<Cents>
         .filter(Column::ApiKeyId.eq(key))
         .filter(slots::is_queued())
         .limit(MOST_WAITING);
-    let rows: Vec<(i32, i32)> = waiting.tuple().rows(db).await?;
+    let rows: Vec<(i32, i32)> = waiting.into_tuple().all(db).await?;
     Ok(rows
         .into_iter()
         .map(|(price, seconds)| Cents::of_talk(price, seconds))

@@ -1,7 +1,6 @@
 //! Sessions as they are asked for: one, some, a list.
 use super::{Column, Direction, Entity, Model, Status, owned};
 use crate::{
-    ask::Ask,
     boxed, bulk,
     connection::Connection,
     db::Db,
@@ -18,7 +17,7 @@ use std::slice;
 pub async fn load(db: &Connection, key: TenantScoped<SessionId>) -> Result<Model> {
     owned(key.tenant_id, key.env)
         .filter(Column::Id.eq(key.id))
-        .row(db)
+        .one(db)
         .await?
         .ok_or(Error::NotFound("session"))
 }
@@ -29,7 +28,7 @@ pub async fn load_even_deleted(db: &Connection, key: TenantScoped<SessionId>) ->
     let found = Entity::find_by_id(key.id)
         .filter(Column::TenantId.eq(key.tenant_id))
         .filter(Column::Env.eq(key.env));
-    found.row(db).await?.ok_or(Error::NotFound("session"))
+    found.one(db).await?.ok_or(Error::NotFound("session"))
 }
 
 /// What a list of sessions is narrowed to.
@@ -144,7 +143,7 @@ pub async fn list(db: &Db, tenant: TenantId, env: Env, filter: &Filter, page: Pa
 pub async fn of_ids(db: &Connection, ids: &[SessionId]) -> Result<Vec<Model>> {
     let mut found = Vec::new();
     for chunk in bulk::padded(ids) {
-        found.extend(Entity::find().filter(Column::Id.is_in(chunk)).rows(db).await?);
+        found.extend(Entity::find().filter(Column::Id.is_in(chunk)).all(db).await?);
     }
     Ok(found)
 }

@@ -1,7 +1,6 @@
 //! Sessions that are not over: who takes a slot, who waits for one, and which should have an actor.
 use super::{Column, Direction, Entity, Model, Phase, owned};
 use crate::{
-    ask::{Ask, Part},
     boxed, bulk,
     connection::Connection,
     error::Result,
@@ -42,8 +41,8 @@ pub async fn live(db: &Connection, tenant: TenantId) -> Result<Vec<Live>> {
             Column::Direction,
             Column::TrunkId,
         ])
-        .tuple()
-        .rows(db)
+        .into_tuple()
+        .all(db)
         .await?;
     Ok(rows
         .into_iter()
@@ -109,7 +108,7 @@ pub async fn ways_of_waiting(db: &Connection, tenant: TenantId) -> Result<Vec<(E
         .select_only()
         .columns([Column::FromNumber, Column::TrunkId])
         .distinct();
-    Ok(select.tuple().rows(db).await?)
+    Ok(select.into_tuple().all(db).await?)
 }
 
 /// Those of them that go one way: the first few.
@@ -125,7 +124,7 @@ pub async fn waiting_on_way(
         Some(trunk) => all.filter(Column::TrunkId.eq(trunk)),
         None => all.filter(Column::TrunkId.is_null()),
     };
-    Ok(all.limit(limit).rows(db).await?)
+    Ok(all.limit(limit).all(db).await?)
 }
 
 fn waiting_live(tenant: TenantId) -> sea_orm::Select<Entity> {
@@ -145,7 +144,7 @@ pub async fn sent_back(db: &Connection, campaign: TenantScoped<CampaignId>) -> R
         .filter(Column::CampaignId.eq(campaign.id))
         .select_only()
         .column(Column::Id);
-    let ids: Vec<SessionId> = select.tuple().rows(db).await?;
+    let ids: Vec<SessionId> = select.into_tuple().all(db).await?;
     let key = |id| TenantScoped::new(campaign.tenant_id, campaign.env, id);
     Ok(ids.into_iter().map(key).collect())
 }
@@ -179,7 +178,7 @@ pub async fn tenants_in_queue(db: &Connection) -> Result<Vec<TenantId>> {
         .column(Column::TenantId)
         .filter(is_queued())
         .distinct();
-    Ok(select.tuple().rows(db).await?)
+    Ok(select.into_tuple().all(db).await?)
 }
 
 /// Calls in use now, by where they came from.
@@ -204,14 +203,14 @@ pub async fn in_use(db: &Connection, tenant: TenantId, env: Env) -> Result<InUse
     let mine = || owned(tenant, env).filter(is_live());
     let outbound = || mine().filter(Column::Direction.eq(Direction::Outbound));
     Ok(InUse {
-        campaign: outbound().filter(Column::CampaignId.is_not_null()).total(db).await?,
-        api: outbound().filter(Column::CampaignId.is_null()).total(db).await?,
+        campaign: outbound().filter(Column::CampaignId.is_not_null()).count(db).await?,
+        api: outbound().filter(Column::CampaignId.is_null()).count(db).await?,
         inbound: mine()
             .filter(Column::Direction.eq(Direction::Inbound))
             .filter(Column::RoomId.is_null())
-            .total(db)
+            .count(db)
             .await?,
-        room: mine().filter(Column::RoomId.is_not_null()).total(db).await?,
+        room: mine().filter(Column::RoomId.is_not_null()).count(db).await?,
     })
 }
 
@@ -226,14 +225,14 @@ pub async fn in_use_by_trunk(db: &Connection, tenant: TenantId) -> Result<HashMa
         .filter(is_live())
         .filter(Column::TrunkId.is_not_null())
         .group_by(Column::TrunkId);
-    let counts: Vec<(TrunkId, i64)> = select.tuple().rows(db).await?;
+    let counts: Vec<(TrunkId, i64)> = select.into_tuple().all(db).await?;
     Ok(counts.into_iter().collect())
 }
 
 /// Sessions of the tenant and env that wait for a slot now.
 #[boxed]
 pub async fn count_in_line(db: &Connection, tenant: TenantId, env: Env) -> Result<u64> {
-    Ok(owned(tenant, env).filter(is_queued()).total(db).await?)
+    Ok(owned(tenant, env).filter(is_queued()).count(db).await?)
 }
 
 /// Sessions of the tenant and env that wait for their time or for a slot.
@@ -243,7 +242,7 @@ pub async fn count_queued(db: &Connection, tenant: TenantId, env: Env) -> Result
     Ok(owned(tenant, env)
         .filter(waits)
         .filter(awaits_nobody())
-        .total(db)
+        .count(db)
         .await?)
 }
 
@@ -256,7 +255,7 @@ pub async fn phases(db: &Connection, ids: &[SessionId]) -> Result<Vec<(SessionId
             .select_only()
             .columns([Column::Id, Column::Phase])
             .filter(Column::Id.is_in(chunk));
-        found.extend(select.tuple::<(SessionId, Phase)>().rows(db).await?);
+        found.extend(select.into_tuple::<(SessionId, Phase)>().all(db).await?);
     }
     Ok(found)
 }
