@@ -17,6 +17,7 @@ use crate::state::State;
 use actors::{
     deps::Deps,
     housekeeping::{LOGIN_ABSOLUTE, LOGIN_IDLE},
+    leases::Of,
 };
 use argon2::{
     Argon2,
@@ -102,7 +103,7 @@ pub async fn sign_in(deps: &Deps, user: &user::Model, user_agent: Option<String>
         user_agent,
     };
     let password_hash = user.password_hash.clone();
-    let begun = deps.writer.run(move |db| {
+    let begun = deps.writer.run(Of::Anybody, move |db| {
         let (row, password_hash) = (row.clone(), password_hash.clone());
         Box::pin(async move {
             // Else a password that was just replaced would leave a session behind.
@@ -131,7 +132,7 @@ pub async fn signed_in(state: &State, token: &str) -> Result<Option<(user::Model
         state
             .deps
             .writer
-            .run(move |db| {
+            .run(Of::Anybody, move |db| {
                 let seen = seen.clone();
                 Box::pin(async move {
                     login::touch(db, &seen, now).await?;
@@ -159,7 +160,7 @@ fn has_timed_out(state: &State, login: &login::Model) -> bool {
 
 pub async fn sign_out(deps: &Deps, login_hash: String) -> Result<()> {
     deps.writer
-        .run(move |db| {
+        .run(Of::Anybody, move |db| {
             let hash = login_hash.clone();
             Box::pin(async move {
                 login::remove(db, &hash).await?;

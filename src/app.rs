@@ -8,8 +8,15 @@ use crate::{
     access,
     error::CannotStart,
     http::{
-        bulkheads::Bulkheads, docs, documents::DOCUMENTS, middleware, open_streams::Streams, preflights::Preflights,
-        rate_limits::RateLimits, routes, streams,
+        bulkheads::Bulkheads,
+        docs,
+        documents::DOCUMENTS,
+        middleware,
+        nodes::{BetweenNodes, Peers},
+        open_streams::Streams,
+        preflights::Preflights,
+        rate_limits::RateLimits,
+        routes, streams,
     },
     settings::Settings,
     state::State,
@@ -18,6 +25,7 @@ use actix_web::{App as WebApp, HttpServer, dev::Server, middleware::from_fn, web
 use actors::{
     deps::Deps,
     housekeeping::{self, KeysUsed},
+    nodes::Keeper,
     reconcile::{reconcile, take_over},
     tree::{self, AfterCommits},
 };
@@ -43,7 +51,16 @@ impl App {
         let location = settings.location()?;
         let keyring = Arc::new(settings.keyring()?);
         let threads = Threads::start()?;
-        let opened = opening::open(location, &keyring, settings.start_paused, &clock, &threads.handle()?).await?;
+        let opened = opening::open(
+            location,
+            settings.node()?,
+            settings.sip_reached_at()?,
+            &keyring,
+            settings.start_paused,
+            &clock,
+            &threads.handle()?,
+        )
+        .await?;
         let lock = opened.lock.clone();
         let Planted {
             deps,
@@ -52,7 +69,8 @@ impl App {
             arbiters,
             writer,
         } = planting::plant(&settings, opened, keyring, &clock, &threads).await?;
-        take_up(&deps, &after_commits).await;
+        let keeper = Keeper::new(&deps, &tree);
+        take_up(&deps, &after_commits, keeper.as_ref()).await;
         // Before anything is measured: what has no recorder is lost.
         let recorder = metrics();
         if let Err(error) = housekeeping::measure(&deps).await {
@@ -75,6 +93,8 @@ impl App {
             deps,
             tree,
             settings,
+            keeper,
+            peers: Peers::default(),
         });
         keep_up(state.clone().into_inner());
         streams::watch_passes(state.clone().into_inner());
@@ -89,11 +109,24 @@ impl App {
 
     /// The HTTP server on an open socket; runs when awaited.
     pub fn serve(&self, listener: TcpListener) -> std::io::Result<Server> {
+        self.serve_to(listener, false)
+    }
+
+    /// The same for the other nodes.
+    pub fn serve_nodes(&self, listener: TcpListener) -> std::io::Result<Server> {
+        self.serve_to(listener, true)
+    }
+
+    fn serve_to(&self, listener: TcpListener, between_nodes: bool) -> std::io::Result<Server> {
         let state = self.state.clone();
         let threads = http_threads(&state.settings);
         let server = HttpServer::new(move || {
-            WebApp::new()
-                .app_data(state.clone())
+            let app = WebApp::new();
+            let app = match between_nodes {
+                true => app.app_data(BetweenNodes),
+                false => app,
+            };
+            app.app_data(state.clone())
                 .app_data::<docs::Lazy>(&DOCUMENTS)
                 .configure(|config| routes::configure(config, &state))
                 .wrap(from_fn(middleware::frame))
@@ -190,8 +223,11 @@ fn stop_lines(deps: &Deps) {
 }
 
 /// What was interrupted when the service ended goes on.
-async fn take_up(deps: &Deps, after_commits: &AfterCommits) {
-    if let Err(error) = take_over(deps).await {
+async fn take_up(deps: &Deps, after_commits: &AfterCommits, keeper: Option<&Arc<Keeper>>) {
+    // A node takes over with each workspace that it takes.
+    if keeper.is_none()
+        && let Err(error) = take_over(deps, None).await
+    {
         // Then its leases end by themselves.
         tracing::error!(%error, "work that was in progress when the service ended resumes only in a few minutes");
     }
@@ -203,6 +239,10 @@ async fn take_up(deps: &Deps, after_commits: &AfterCommits) {
     }
     // Set once: the caller made it.
     let _ = after_commits.deps.set(deps.clone());
+    if let Some(keeper) = keeper {
+        keeper.tick().await;
+        return keeper.start();
+    }
     if let Err(error) = reconcile(deps).await {
         // What could be read goes on; the rest is tried again every 30 seconds.
         tracing::error!(%error, "interrupted work could not be resumed");

@@ -1,12 +1,12 @@
 //! What every request handler can reach.
 use crate::{
     http::{
-        bodies::Bodies, bulkheads::Bulkheads, in_flight::Running, open_streams::Streams, preflights::Preflights,
-        rate_limits::RateLimits,
+        bodies::Bodies, bulkheads::Bulkheads, in_flight::Running, nodes::Peers, open_streams::Streams,
+        preflights::Preflights, rate_limits::RateLimits,
     },
     settings::Settings,
 };
-use actors::{deps::Deps, housekeeping::KeysUsed, tree::Tree};
+use actors::{deps::Deps, housekeeping::KeysUsed, nodes::Keeper, tree::Tree};
 use metrics_exporter_prometheus::PrometheusHandle;
 use std::sync::Arc;
 
@@ -25,6 +25,10 @@ pub struct State {
     pub keys_used: KeysUsed,
     pub metrics: PrometheusHandle,
     pub streams: Streams,
+    /// `None`: this process serves alone.
+    pub keeper: Option<Arc<Keeper>>,
+    /// The other nodes, as requests are handed on to them.
+    pub peers: Peers,
 }
 
 impl State {

@@ -53,7 +53,7 @@ impl<M: Born> Birth<M> {
 /// [`Error::Stale`]: one of that id is there already.
 pub async fn create<M: Born>(deps: &Deps, birth: Birth<M>) -> Result<M> {
     let Birth { state, effects, commit } = birth.written(deps).await?;
-    deps.writer.commit(commit).await?;
+    deps.writer.commit(state.owner().tenant_id.into(), commit).await?;
     begin(deps, &state, effects);
     Ok(state)
 }
@@ -62,7 +62,7 @@ pub async fn create<M: Born>(deps: &Deps, birth: Birth<M>) -> Result<M> {
 /// is answered as it stands.
 pub async fn create_or_find<M: Born>(deps: &Deps, birth: Birth<M>) -> Result<M> {
     let Birth { state, effects, commit } = birth.written(deps).await?;
-    let state = match deps.writer.commit(commit).await {
+    let state = match deps.writer.commit(state.owner().tenant_id.into(), commit).await {
         Ok(()) => state,
         Err(Error::Stale) => M::load(deps, state.owner()).await?,
         Err(error) => return Err(error),
@@ -72,13 +72,13 @@ pub async fn create_or_find<M: Born>(deps: &Deps, birth: Birth<M>) -> Result<M> 
 }
 
 /// The same as [`create`], for what is decided inside the transaction. `job` may run more than once.
-pub async fn create_within<M, F>(deps: &Deps, job: F) -> Result<M>
+pub async fn create_within<M, F>(deps: &Deps, tenant: TenantId, job: F) -> Result<M>
 where
     M: Born,
     F: for<'a> Fn(&'a Transaction) -> BoxFuture<'a, Result<Birth<M>>> + Send + Sync + 'static,
 {
     let (its, job) = (deps.clone(), Arc::new(job));
-    let born = deps.writer.run(move |db| {
+    let born = deps.writer.run(tenant, move |db| {
         let (deps, job) = (its.clone(), job.clone());
         Box::pin(async move {
             let birth = job(db).await?;

@@ -8,8 +8,9 @@ use crate::{
     email::door::Emails,
     evaluate::evaluations::Evaluations,
     fence::Fence,
-    heartbeat::Heartbeat,
+    heartbeat,
     holds::state::Holds,
+    leases::Since,
     quiet::Quiet,
     recording::sounds::Studio,
     router::Router,
@@ -22,6 +23,8 @@ use entities::{
     boxed,
     db::Db,
     ids::{CampaignId, ImportId, RecoveryId, TenantId},
+    values::Moment,
+    workspace_lease::Share,
 };
 use rules::limits::Limits;
 use runtime::{
@@ -52,7 +55,7 @@ pub struct Shared {
     pub fence: Arc<Fence>,
     pub calls: Calls,
     /// Until when the calls of the process before were carried.
-    pub heartbeat: Heartbeat,
+    pub heartbeat: Since,
     pub carriers: Carriers,
     pub keyring: Arc<Keyring>,
     /// What proves links of ours.
@@ -141,6 +144,17 @@ impl Deps {
     /// Is the service on its way down? Then nothing new is dialled.
     pub fn is_draining(&self) -> bool {
         self.0.draining.load(Ordering::SeqCst)
+    }
+
+    /// Whose workspaces this process serves.
+    pub fn share(&self) -> Share {
+        self.fence.leases().share()
+    }
+
+    /// When a call of the workspace that began then, and that nobody carries, was last known to be carried.
+    pub fn last_seen(&self, tenant: TenantId, call_began: Moment) -> Moment {
+        let since = self.fence.leases().since(tenant).unwrap_or(self.heartbeat);
+        heartbeat::last_seen(since, call_began, self.clock.now())
     }
 
     pub fn drain(&self) {

@@ -17,7 +17,7 @@ use rules::{
 pub async fn add(deps: &Deps, owner: (TenantId, Env), entry: Entry) -> Result<(Model, bool)> {
     let now = deps.clock.now();
     deps.writer
-        .run(move |db| {
+        .run(owner.0, move |db| {
             let entry = entry.clone();
             Box::pin(async move {
                 let (row, outcome) = place(db, owner, entry, now).await?;
@@ -128,7 +128,7 @@ fn joined(
 pub async fn remove(deps: &Deps, key: TenantScoped<DncId>, reason: String, by: String) -> Result<()> {
     let now = deps.clock.now();
     deps.writer
-        .run(move |db| {
+        .run(key.tenant_id, move |db| {
             let (reason, by) = (reason.clone(), by.clone());
             Box::pin(async move {
                 let row = dnc::load(db, key).await?;

@@ -1,31 +1,60 @@
-//! Is the database still ours? Asserted inside every commit, and asked before each deed outside that no commit of this moment
-//! has asked for: a process that was stopped for a minute, or cut off, finds out before its first deed.
+//! Is it still ours? One process asks that of the database, a node of its life: what it serves is taken by others once that is
+//! over. Asserted inside every commit, and asked before each deed outside that no commit of this moment has asked for: a process
+//! that was stopped for a minute, or cut off, finds out before its first deed.
 //!
-//! Commits are fenced in the database ([`generation::assert`]). Deeds cannot be: so an answer counts for 200 ms only, and
-//! whoever takes a database over from the living waits longer than that ([`Fence::take`]).
+//! Commits are fenced in the database ([`generation::assert`], [`node::assert`]). Deeds cannot be: so an answer counts for 200 ms
+//! only, and whoever takes over from the living waits longer than that ([`handed_over`]).
+use crate::leases::{Leases, Of};
 use entities::{
     Error, Result, boxed,
-    connection::Transaction,
+    connection::{Connection, Transaction},
     db::Db,
     generation::{self, Taken},
+    ids::NodeId,
+    node,
 };
 use std::{
-    sync::{Mutex, PoisonError},
+    sync::{Arc, Mutex, PoisonError},
     time::{Duration, Instant, SystemTime},
 };
 use tokio::sync::watch;
 
 /// So long nobody asks again: at most five questions a second, however much is done.
-const FRESH: Duration = Duration::from_millis(200);
+pub(crate) const FRESH: Duration = Duration::from_millis(200);
 /// What a process that takes over waits before its first deed.
-const HANDOVER: Duration = Duration::from_millis(1_000);
+pub(crate) const HANDOVER: Duration = Duration::from_millis(1_000);
 /// A question that nobody answers is asked again, by a connection that may be better.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// Between two questions to a database that does not answer.
 const AGAIN: Duration = Duration::from_millis(100);
 
+/// What is asked for.
+enum Claim {
+    /// The whole database.
+    Generation(i64),
+    /// That others know this node to live.
+    Node(NodeId),
+}
+
+impl Claim {
+    async fn assert(&self, transaction: &Transaction) -> Result<()> {
+        match self {
+            Claim::Generation(generation) => generation::assert(transaction, *generation).await,
+            Claim::Node(id) => node::assert(transaction, *id).await,
+        }
+    }
+
+    async fn check(&self, db: &Connection) -> Result<()> {
+        match self {
+            Claim::Generation(generation) => generation::check(db, *generation).await,
+            Claim::Node(id) => node::check(db, *id).await,
+        }
+    }
+}
+
 pub struct Fence {
-    generation: i64,
+    claim: Claim,
+    leases: Arc<Leases>,
     /// When it was last known to be ours.
     known_at: Mutex<(Instant, SystemTime)>,
     /// One asks for all who wait.
@@ -42,38 +71,62 @@ impl Fence {
             generation,
             from_the_living,
         } = generation::take(&transaction).await?;
+        let ended = match db.is_shared() {
+            true => node::end_every(&transaction).await?,
+            false => 0,
+        };
         transaction.commit().await?;
         // On SQLite the lock goes with its process, and nobody is left; but the calls of its last second count, and nobody
         // knows them here: so no second holds calls of two processes.
-        if from_the_living {
-            wait(HANDOVER).await;
+        if from_the_living || ended > 0 {
+            handed_over().await;
         }
         metrics::gauge!("callboard_generation").set(generation as f64);
-        Ok(Fence {
-            generation,
+        Ok(Self::new(Claim::Generation(generation), Arc::new(Leases::whole())))
+    }
+
+    /// Of a node that has just joined.
+    pub fn of_node(id: NodeId) -> Self {
+        Self::new(Claim::Node(id), Arc::new(Leases::of(id)))
+    }
+
+    fn new(claim: Claim, leases: Arc<Leases>) -> Self {
+        Fence {
+            claim,
+            leases,
             known_at: Mutex::new(now()),
             asking: tokio::sync::Mutex::default(),
             lost: watch::channel(false).0,
-        })
+        }
+    }
+
+    /// What this process serves.
+    pub fn leases(&self) -> &Arc<Leases> {
+        &self.leases
     }
 
     /// In the writer's transaction, first of all.
     #[boxed]
     pub async fn assert(&self, transaction: &Transaction) -> Result<()> {
         let asked_at = now();
-        self.noted(asked_at, generation::assert(transaction, self.generation).await)
+        self.noted(asked_at, self.claim.assert(transaction).await)
     }
 
-    /// Returns as long as the database is ours, and waits while that cannot be known. Once it is lost, never: the process is
-    /// about to end.
+    /// Answers whether the deed may be done: not if its workspace has moved to another node. Waits while it cannot be known whether
+    /// the process still has anything. Once it has not, for ever: it is about to end.
     #[boxed]
-    pub async fn pass(&self, db: &Db) {
+    pub async fn pass(&self, db: &Db, of: Of) -> Result<()> {
         loop {
             if *self.lost.borrow() {
                 return std::future::pending().await;
             }
             if self.is_fresh() {
-                return;
+                // What is about to leave is still finished here.
+                return if self.leases.holds(of) {
+                    Ok(())
+                } else {
+                    Err(Error::Moved)
+                };
             }
             if let Err(error) = self.ask(db).await
                 && !matches!(error, Error::Fenced)
@@ -91,20 +144,23 @@ impl Fence {
             return Ok(());
         }
         let asked_at = now();
-        let answer = tokio::time::timeout(PATIENCE, generation::check(db.aside(), self.generation)).await;
+        let answer = tokio::time::timeout(PATIENCE, self.claim.check(db.aside())).await;
         let silent = |_| Err(Error::Unavailable("the database does not answer".into()));
         self.noted(asked_at, answer.unwrap_or_else(silent))
     }
 
-    /// Ends the generation in order. The writer has ended before.
+    /// Ends it in order. The writer has ended before.
     #[boxed]
     pub async fn release(&self, db: &Db) -> Result<()> {
         let transaction = db.begin().await?;
-        generation::release(&transaction, self.generation).await?;
+        match self.claim {
+            Claim::Generation(generation) => generation::release(&transaction, generation).await?,
+            Claim::Node(id) => node::leave(&transaction, id).await?,
+        }
         Ok(transaction.commit().await?)
     }
 
-    /// Becomes true when another process has taken the database over.
+    /// Becomes true when another process has taken over.
     pub fn lost(&self) -> watch::Receiver<bool> {
         self.lost.subscribe()
     }
@@ -133,6 +189,11 @@ impl Fence {
         }
         answer
     }
+}
+
+/// By now whoever was taken over from does nothing more outside.
+pub(crate) async fn handed_over() {
+    wait(HANDOVER).await;
 }
 
 fn now() -> (Instant, SystemTime) {

@@ -2,8 +2,8 @@
 use crate::{
     delivery::prune,
     deps::Deps,
-    heartbeat::Heartbeat,
     holds::{self, ClockStatus},
+    leases::{Of, Since},
     reconcile::{reconcile, reconcile_unless_quiet},
     slices::Slices,
 };
@@ -42,7 +42,7 @@ impl KeysUsed {
         let again = used.clone();
         let written = deps
             .writer
-            .upkeep(move |db| {
+            .upkeep(Of::Anybody, move |db| {
                 let used = used.clone();
                 Box::pin(async move { entities::api_key::touch(db, &used).await })
             })
@@ -155,7 +155,7 @@ async fn clear_away(deps: &Deps) -> Result<()> {
     let mut slices = Slices::new(MOST);
     while let Some(campaign) = entities::campaign::first_deleted(&deps.db.read).await? {
         let rows = slices.rows() as u64;
-        let slice = slices.write(deps, move |db| {
+        let slice = slices.write(deps, Of::Installation, move |db| {
             Box::pin(async move {
                 let removed = entities::contact::remove_some(db, campaign, rows).await?;
                 Ok((removed, Commit::default()))
@@ -176,7 +176,7 @@ async fn tidy(deps: &Deps) -> Result<()> {
         forget_inbound_calls(deps, before(KEEP_INBOUND_CALLS)).await?;
     }
     deps.writer
-        .upkeep(move |db| {
+        .upkeep(Of::Installation, move |db| {
             let clock = clock.clone();
             Box::pin(async move {
                 entities::meta::set(db, entities::meta::CLOCK, &clock).await?;
@@ -197,7 +197,7 @@ async fn tidy(deps: &Deps) -> Result<()> {
 async fn forget_answers(deps: &Deps, before: Moment) -> Result<()> {
     let mut slices = Slices::new(MOST);
     while let Some(until) = idempotency::oldest(&deps.db.read, before, slices.rows() as u64).await? {
-        let slice = slices.write(deps, move |db| {
+        let slice = slices.write(deps, Of::Installation, move |db| {
             Box::pin(async move { Ok((idempotency::prune(db, until).await?, Commit::default())) })
         });
         slice.await?;
@@ -212,7 +212,7 @@ async fn forget_inbound_calls(deps: &Deps, before: Moment) -> Result<()> {
         if ids.is_empty() {
             return Ok(());
         }
-        let slice = slices.write(deps, move |db| {
+        let slice = slices.write(deps, Of::Installation, move |db| {
             let ids = ids.clone();
             Box::pin(async move { Ok((inbound_call::prune(db, &ids).await?, Commit::default())) })
         });
@@ -232,13 +232,17 @@ const HANDED_OVER_SECONDS: i64 = 30;
 /// While calls are carried: this is written every few seconds.
 #[boxed]
 pub async fn beat(deps: &Deps) -> Result<()> {
-    let (now, Heartbeat { last, began }) = (deps.clock.now(), deps.heartbeat);
-    let is_needed = last.is_some() && now < began.plus_seconds(HANDED_OVER_SECONDS);
+    if deps.fence.leases().node().is_some() {
+        // Its own row says so.
+        return Ok(());
+    }
+    let (now, Since { last_seen, taken_at }) = (deps.clock.now(), deps.heartbeat);
+    let is_needed = last_seen.is_some() && now < taken_at.plus_seconds(HANDED_OVER_SECONDS);
     if is_needed || deps.calls.count() == 0 {
         return Ok(());
     }
     let now = now.to_string();
-    let write = deps.writer.upkeep(move |db| {
+    let write = deps.writer.upkeep(Of::Installation, move |db| {
         let now = now.clone();
         Box::pin(async move { meta::set(db, HEARTBEAT, &now).await })
     });

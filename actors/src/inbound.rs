@@ -168,7 +168,7 @@ async fn turn_away(
         outcome,
         created_at: deps.clock.now(),
     });
-    deps.writer.commit(commit).await?;
+    deps.writer.commit(number.tenant_id.into(), commit).await?;
     watch(deps, TenantScoped::new(number.tenant_id, env, number.id));
     let instead = match outcome {
         InboundOutcome::NoSlot | InboundOutcome::Blocked => number.inbound.without_slot,
@@ -284,7 +284,7 @@ async fn look(deps: &Deps, key: TenantScoped<NumberId>) -> Result<()> {
     };
     // In the writer's own transaction: two calls that end at once ring one alarm.
     deps.writer
-        .run(move |db| {
+        .run(key.tenant_id, move |db| {
             let phone_number = InboundNumber(number.phone_number.clone());
             Box::pin(async move {
                 let since = now.plus_seconds(-WINDOW_SECONDS);

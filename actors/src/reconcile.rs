@@ -8,6 +8,7 @@ use crate::{
     delivery,
     deps::Deps,
     evaluate, holds, import,
+    leases::Of,
     quiet::LOOK_AT_LEAST_EVERY,
     recording::spooling,
     router::LaneHint,
@@ -17,6 +18,7 @@ use crate::{
 use entities::{
     Result, boxed,
     email_message::{self, Model as Email},
+    ids::TenantId,
     message,
     recording::Model as Recording,
     sms_message::{self, Model as Sms},
@@ -33,16 +35,17 @@ use rules::{
     voice_clone::machine::Voice,
 };
 
-/// What another process was at when it ended, nobody is at any more: its leases are let go. Once, before the first
-/// [`reconcile`].
+/// What another process was at when it ended, nobody is at any more: what it had claimed of these workspaces is let go. Once,
+/// before the first [`reconcile`]. `of`: `None` is all of them.
 #[boxed]
-pub async fn take_over(deps: &Deps) -> Result<()> {
-    let now = deps.clock.now();
+pub async fn take_over(deps: &Deps, of: Option<&[TenantId]>) -> Result<()> {
+    let (now, of) = (deps.clock.now(), of.map(<[TenantId]>::to_vec));
     deps.writer
-        .run(move |db| {
+        .run(Of::Anybody, move |db| {
+            let of = of.clone();
             Box::pin(async move {
-                entities::recording::let_go(db, now).await?;
-                entities::voice::let_go(db, now).await?;
+                entities::recording::let_go(db, of.as_deref(), now).await?;
+                entities::voice::let_go(db, of.as_deref(), now).await?;
                 Ok(((), Commit::default()))
             })
         })
@@ -106,13 +109,15 @@ async fn left_by_others(deps: &Deps) -> Result<()> {
 
 /// Does anything come due by then for which nobody keeps an alarm?
 async fn comes_due(deps: &Deps, by: Moment) -> Result<bool> {
-    let (db, soon) = (&deps.db.read, by.plus_seconds(AHEAD_SECONDS));
-    Ok(!entities::recording::due(db, by, 1).await?.is_empty()
-        || !message::due::<sms_message::Entity>(db, by, 1).await?.is_empty()
-        || !message::due::<email_message::Entity>(db, by, 1).await?.is_empty()
-        || !entities::voice::due(db, by, 1).await?.is_empty()
-        || !entities::room::due(db, soon, 1).await?.is_empty()
-        || !entities::campaign::unattended(db, soon).await?.is_empty()
+    let (db, share, soon) = (&deps.db.read, deps.share(), by.plus_seconds(AHEAD_SECONDS));
+    Ok(!entities::recording::due(db, share, by, 1).await?.is_empty()
+        || !message::due::<sms_message::Entity>(db, share, by, 1).await?.is_empty()
+        || !message::due::<email_message::Entity>(db, share, by, 1)
+            .await?
+            .is_empty()
+        || !entities::voice::due(db, share, by, 1).await?.is_empty()
+        || !entities::room::due(db, share, soon, 1).await?.is_empty()
+        || !entities::campaign::unattended(db, share, soon).await?.is_empty()
         || samples::comes_due(deps, by).await?
         || payments::comes_due(deps, by).await?)
 }
@@ -122,7 +127,7 @@ const AHEAD_SECONDS: i64 = 60;
 
 /// A lane that waits for a retry keeps its alarm, also over a panic: what is found here is no reason to look again soon.
 async fn lanes(deps: &Deps) -> Result<()> {
-    for endpoint in entities::delivery::endpoints_at_work(&deps.db.read).await? {
+    for endpoint in entities::delivery::endpoints_at_work(&deps.db.read, deps.share()).await? {
         deps.router.lane(endpoint, LaneHint::Wake);
     }
     Ok(())
@@ -130,7 +135,7 @@ async fn lanes(deps: &Deps) -> Result<()> {
 
 /// These keep their alarms too.
 async fn endpoints(deps: &Deps) -> Result<()> {
-    for endpoint in entities::webhook_endpoint::in_overlap(&deps.db.read).await? {
+    for endpoint in entities::webhook_endpoint::in_overlap(&deps.db.read, deps.share()).await? {
         deps.router.endpoints().tell(endpoint, Endpoint::TICK);
     }
     Ok(())
@@ -138,7 +143,7 @@ async fn endpoints(deps: &Deps) -> Result<()> {
 
 /// Answers whether any is at work, as all that follow do.
 async fn recoveries(deps: &Deps) -> Result<bool> {
-    let running = entities::recovery::running(&deps.db.read).await?;
+    let running = entities::recovery::running(&deps.db.read, deps.share()).await?;
     for job in &running {
         delivery::recovery::run(deps, job.id, job.endpoint());
     }
@@ -146,7 +151,7 @@ async fn recoveries(deps: &Deps) -> Result<bool> {
 }
 
 async fn imports(deps: &Deps) -> Result<bool> {
-    let running = entities::import::running(&deps.db.read).await?;
+    let running = entities::import::running(&deps.db.read, deps.share()).await?;
     for job in &running {
         import::run(deps, *job);
     }
@@ -155,7 +160,7 @@ async fn imports(deps: &Deps) -> Result<bool> {
 
 /// Recordings that wait to be stored, or whose time has come: by both clocks, for what is erased does not come back.
 async fn recordings(deps: &Deps) -> Result<bool> {
-    let due = entities::recording::due(&deps.db.read, deps.clock.times().earlier(), 1000).await?;
+    let due = entities::recording::due(&deps.db.read, deps.share(), deps.clock.times().earlier(), 1000).await?;
     for recording in &due {
         deps.router.recordings().tell(*recording, Recording::TICK);
     }
@@ -172,11 +177,11 @@ async fn messages(deps: &Deps) -> Result<bool> {
         return Ok(true);
     }
     let now = deps.clock.now();
-    let texts = message::due::<sms_message::Entity>(&deps.db.read, now, AT_ONCE).await?;
+    let texts = message::due::<sms_message::Entity>(&deps.db.read, deps.share(), now, AT_ONCE).await?;
     for text in &texts {
         deps.router.sms().tell(*text, Sms::TICK);
     }
-    let emails = message::due::<email_message::Entity>(&deps.db.read, now, AT_ONCE).await?;
+    let emails = message::due::<email_message::Entity>(&deps.db.read, deps.share(), now, AT_ONCE).await?;
     for email in &emails {
         deps.router.emails().tell(*email, Email::TICK);
     }
@@ -185,7 +190,7 @@ async fn messages(deps: &Deps) -> Result<bool> {
 
 /// Voices that wait for their training, whose training was interrupted, or that are to be erased.
 async fn voices(deps: &Deps) -> Result<bool> {
-    let due = entities::voice::due(&deps.db.read, deps.clock.now(), 1000).await?;
+    let due = entities::voice::due(&deps.db.read, deps.share(), deps.clock.now(), 1000).await?;
     for voice in &due {
         deps.router.voices().tell(*voice, Voice::TICK);
     }
@@ -193,7 +198,7 @@ async fn voices(deps: &Deps) -> Result<bool> {
 }
 
 async fn evaluations(deps: &Deps) -> Result<bool> {
-    let pending = entities::evaluation::pending(&deps.db.read, 1000).await?;
+    let pending = entities::evaluation::pending(&deps.db.read, deps.share(), 1000).await?;
     let any = !pending.is_empty();
     for job in pending {
         evaluate::run(deps, job);
@@ -202,6 +207,9 @@ async fn evaluations(deps: &Deps) -> Result<bool> {
 }
 
 async fn mails(deps: &Deps) -> Result<()> {
+    if !deps.fence.leases().serves(Of::Installation) {
+        return Ok(());
+    }
     if entities::mail::next_due_at(&deps.db.read).await?.is_some() {
         deps.router.mailer();
     }
@@ -211,7 +219,7 @@ async fn mails(deps: &Deps) -> Result<()> {
 async fn sessions(deps: &Deps) -> Result<bool> {
     let mut after = None;
     loop {
-        let open = entities::session::open(&deps.db.read, after, 1000).await?;
+        let open = entities::session::open(&deps.db.read, deps.share(), after, 1000).await?;
         let Some(last) = open.last() else {
             return Ok(after.is_some());
         };
@@ -226,13 +234,13 @@ async fn sessions(deps: &Deps) -> Result<bool> {
 async fn rooms(deps: &Deps) -> Result<bool> {
     const AT_ONCE: u64 = 1_000;
     let (db, soon) = (&deps.db.read, deps.clock.now().plus_seconds(AHEAD_SECONDS));
-    let due = entities::room::due(db, soon, AT_ONCE).await?;
+    let due = entities::room::due(db, deps.share(), soon, AT_ONCE).await?;
     for room in &due {
         deps.router.rooms().tell(*room, RoomCommand::Tick);
     }
     let (behind, ahead) = (
-        entities::room::behind(db, AT_ONCE).await?,
-        entities::room::ahead(db, AT_ONCE).await?,
+        entities::room::behind(db, deps.share(), AT_ONCE).await?,
+        entities::room::ahead(db, deps.share(), AT_ONCE).await?,
     );
     let any = !due.is_empty() || !behind.is_empty() || !ahead.is_empty();
     for (room, session) in behind {
@@ -253,7 +261,7 @@ async fn rooms(deps: &Deps) -> Result<bool> {
 
 async fn campaigns(deps: &Deps) -> Result<bool> {
     let soon = deps.clock.now().plus_seconds(AHEAD_SECONDS);
-    let unattended = entities::campaign::unattended(&deps.db.read, soon).await?;
+    let unattended = entities::campaign::unattended(&deps.db.read, deps.share(), soon).await?;
     for campaign in &unattended {
         deps.router.campaigns().tell(*campaign, Campaign::TICK);
         check_drained(deps.clone(), *campaign);
@@ -262,7 +270,7 @@ async fn campaigns(deps: &Deps) -> Result<bool> {
 }
 
 async fn reviews(deps: &Deps) -> Result<bool> {
-    let tenants = entities::campaign::tenants_to_review(&deps.db.read).await?;
+    let tenants = entities::campaign::tenants_to_review(&deps.db.read, deps.share()).await?;
     for tenant in &tenants {
         review::begin(deps, *tenant);
     }
@@ -271,8 +279,8 @@ async fn reviews(deps: &Deps) -> Result<bool> {
 
 /// The operator may lift a suspension in another process: dispatchers that have something to dispatch look each time.
 async fn dispatchers(deps: &Deps) -> Result<bool> {
-    let mut tenants = entities::campaign::tenants_at_work(&deps.db.read).await?;
-    tenants.extend(entities::session::tenants_in_queue(&deps.db.read).await?);
+    let mut tenants = entities::campaign::tenants_at_work(&deps.db.read, deps.share()).await?;
+    tenants.extend(entities::session::tenants_in_queue(&deps.db.read, deps.share()).await?);
     tenants.sort();
     tenants.dedup();
     for tenant in &tenants {

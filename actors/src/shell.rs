@@ -362,7 +362,7 @@ async fn decide<M: Stored>(deps: &Deps, before: M, command: M::Command) -> Resul
         state.save(&mut commit);
     }
     if !commit.is_empty()
-        && let Err(error) = deps.writer.commit(commit).await
+        && let Err(error) = deps.writer.commit(state.owner().tenant_id.into(), commit).await
     {
         return Err(Undecided::InDoubt(before, error));
     }

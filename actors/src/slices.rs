@@ -1,6 +1,6 @@
 //! Work on many rows, cut into transactions that keep nobody waiting for long: the writer is one, and whoever writes meanwhile
 //! waits for a slice at most. How many rows that are depends on what they are and on the database, so it is measured.
-use crate::deps::Deps;
+use crate::{deps::Deps, leases::Of};
 use entities::{Result, connection::Transaction};
 use futures_util::future::BoxFuture;
 use rules::commit::Commit;
@@ -52,7 +52,7 @@ impl Slices {
     }
 
     /// Writes a slice of that many rows; resolves after its commit, and after others have had their turn.
-    pub async fn write<T, F>(&mut self, deps: &Deps, job: F) -> Result<T>
+    pub async fn write<T, F>(&mut self, deps: &Deps, of: impl Into<Of>, job: F) -> Result<T>
     where
         T: Send + 'static,
         F: for<'a> Fn(&'a Transaction) -> BoxFuture<'a, Result<(T, Commit)>> + Send + Sync + 'static,
@@ -60,7 +60,7 @@ impl Slices {
         let handed_in = Instant::now();
         let begun: Arc<Mutex<Option<Instant>>> = Arc::default();
         let noted = begun.clone();
-        let writing = deps.writer.run(move |db| {
+        let writing = deps.writer.run(of, move |db| {
             *noted.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
             job(db)
         });

@@ -22,6 +22,7 @@ use crate::{
     delivery::lane::{Hinted as LaneHinted, Lane},
     deps::{Deps, Shared},
     dispatcher::{Admit, Dispatcher, Hinted, TakeTurn},
+    leases::{Leases, Of},
     mail::{Mailer, Wake as MailWake},
     perform::perform,
     router::{Admitted, Arrival, LaneHint, Mailbox, Router, Turn},
@@ -38,6 +39,7 @@ use entities::{
     sms_message::Model as Sms,
     values::Moment,
     webhook_endpoint::Model as Endpoint,
+    workspace_lease::INSTALLATION,
 };
 use futures_util::future::BoxFuture;
 use rules::{
@@ -53,7 +55,7 @@ use runtime::{
     registry::{Child, Link, Parked, Registry},
 };
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, HashSet},
     sync::{Arc, OnceLock, Weak},
     time::Duration,
 };
@@ -79,11 +81,12 @@ pub struct Tree {
 pub fn plant(
     arbiters: &[ArbiterHandle],
     clock: &Clock,
+    leases: &Arc<Leases>,
     make: impl FnOnce(Arc<dyn Router>) -> Shared,
 ) -> (Deps, Arc<Tree>) {
     let mut planted = None;
     let deps = Deps::new_cyclic(|deps| {
-        let tree = Arc::new(Tree::new(deps, arbiters, clock));
+        let tree = Arc::new(Tree::new(deps, arbiters, clock, leases));
         planted = Some(tree.clone());
         make(tree)
     });
@@ -93,22 +96,27 @@ pub fn plant(
 
 impl Tree {
     /// One line per line of the drawing. Actors start when they are needed; boot is the first `reconcile`.
-    fn new(deps: &Weak<Shared>, arbiters: &[ArbiterHandle], clock: &Clock) -> Self {
-        let of = Planting { deps, arbiters, clock };
+    fn new(deps: &Weak<Shared>, arbiters: &[ArbiterHandle], clock: &Clock, leases: &Arc<Leases>) -> Self {
+        let of = Planting {
+            deps,
+            arbiters,
+            clock,
+            leases,
+        };
         Tree {
             deps: deps.clone(),
-            dispatchers: of.registry(Dispatcher::new),
-            campaigns: of.registry(Shell::new),
-            sessions: of.registry(Shell::new),
-            rooms: of.registry(Shell::new),
-            recordings: of.registry(Shell::new),
-            sms: of.registry(Shell::new),
-            emails: of.registry(Shell::new),
-            voices: of.registry(Shell::new),
-            endpoints: of.registry(Shell::new),
-            lanes: of.registry(Lane::new),
-            trunks: of.registry(Trunk::new),
-            mailer: of.registry(Mailer::new),
+            dispatchers: of.registry(|tenant| Of::Workspace(*tenant), Dispatcher::new),
+            campaigns: of.registry(of_tenant, Shell::new),
+            sessions: of.registry(of_tenant, Shell::new),
+            rooms: of.registry(of_tenant, Shell::new),
+            recordings: of.registry(of_tenant, Shell::new),
+            sms: of.registry(of_tenant, Shell::new),
+            emails: of.registry(of_tenant, Shell::new),
+            voices: of.registry(of_tenant, Shell::new),
+            endpoints: of.registry(of_tenant, Shell::new),
+            lanes: of.registry(of_tenant, Lane::new),
+            trunks: of.registry(|(tenant, _)| Of::Workspace(*tenant), Trunk::new),
+            mailer: of.registry(|()| Of::Installation, Mailer::new),
         }
     }
 
@@ -126,6 +134,24 @@ impl Tree {
         all.extend(self.trunks.parked());
         all.extend(self.mailer.parked());
         all
+    }
+
+    /// Stops all actors of these workspaces, which are about to be given up. Answers whether all have ended in time.
+    pub async fn leave(&self, tenants: &[TenantId], limit: Duration) -> bool {
+        let tenants: HashSet<TenantId> = tenants.iter().copied().collect();
+        let has = |tenant: &TenantId| tenants.contains(tenant);
+        let mut ended = self.dispatchers.stop(has, limit).await;
+        macro_rules! stop { ($($kind:ident),*) => {$(
+            ended &= self.$kind.stop(|id| has(&id.tenant_id), limit).await;
+        )*} }
+        stop!(
+            sessions, rooms, recordings, campaigns, sms, emails, voices, endpoints, lanes
+        );
+        ended &= self.trunks.stop(|(tenant, _)| has(tenant), limit).await;
+        if has(&INSTALLATION) {
+            ended &= self.mailer.stop(|()| true, limit).await;
+        }
+        ended
     }
 
     /// Running actors by kind.
@@ -152,13 +178,25 @@ struct Planting<'a> {
     deps: &'a Weak<Shared>,
     arbiters: &'a [ArbiterHandle],
     clock: &'a Clock,
+    leases: &'a Arc<Leases>,
+}
+
+fn of_tenant<I>(id: &TenantScoped<I>) -> Of {
+    Of::Workspace(id.tenant_id)
 }
 
 impl Planting<'_> {
     /// The tree is one of what its actors are given, so it holds that weakly: else none would ever be freed.
-    fn registry<A: Child>(&self, make: impl Fn(Deps, Link<A>) -> A + Send + Sync + 'static) -> Registry<A> {
-        let deps = self.deps.clone();
-        Registry::new(self.arbiters.to_vec(), self.clock.clone(), move |link| {
+    ///
+    /// Nobody of a workspace that another node has is spoken with.
+    fn registry<A: Child>(
+        &self,
+        of: impl Fn(&A::Id) -> Of + Send + Sync + 'static,
+        make: impl Fn(Deps, Link<A>) -> A + Send + Sync + 'static,
+    ) -> Registry<A> {
+        let (deps, leases) = (self.deps.clone(), self.leases.clone());
+        let gate = move |id: &A::Id| leases.check(of(id));
+        Registry::new(self.arbiters.to_vec(), self.clock.clone(), gate, move |link| {
             Some(make(Deps::upgrade(&deps)?, link))
         })
     }

@@ -8,6 +8,7 @@ use crate::{
     connection::{Connection, Transaction},
     error::{Error, Result},
     fault,
+    ids::NodeId,
 };
 use sea_orm::sqlx::{
     Executor,
@@ -121,6 +122,18 @@ impl Db {
         let db = Self::connect(location, name.into()).await?;
         db.end_writers(WRITER).await?;
         Ok(db)
+    }
+
+    /// For a node, beside others: each ends only what it has left at work itself.
+    #[boxed]
+    pub async fn serve_as(location: &Location, node: NodeId) -> Result<Db> {
+        Ok(Self::connect(location, format!("{WRITER}{node}").into()).await?)
+    }
+
+    /// Ends what a node has at work in the database server.
+    #[boxed]
+    pub async fn end_writers_of(&self, node: NodeId) -> Result<()> {
+        self.end_writers(&format!("{WRITER}{node}")).await
     }
 
     async fn connect(location: &Location, writer: Arc<str>) -> Result<Db, DbErr> {

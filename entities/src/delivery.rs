@@ -2,7 +2,8 @@
 mod waiting;
 
 pub use waiting::{
-    PutAway, Waiting, count_open, due, endpoints_at_work, has_held, has_open, next_due_at, put_away, release, waiting,
+    PutAway, Waiting, count_open, count_open_of, due, endpoints_at_work, has_held, has_open, next_due_at, put_away,
+    release, waiting,
 };
 
 use crate::{

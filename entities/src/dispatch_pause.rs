@@ -5,6 +5,7 @@ use crate::{
     error::{Error, Result},
     generation,
     meta::{self, DISPATCH_PAUSED},
+    node,
     values::Moment,
 };
 
@@ -33,6 +34,7 @@ pub async fn lasts(db: &Connection) -> Result<bool> {
 #[boxed]
 pub async fn begin(db: &Connection, now: Moment) -> Result<Moment> {
     generation::hold(db).await?;
+    node::hold(db).await?;
     if let Some(since) = since(db).await? {
         return Ok(since);
     }

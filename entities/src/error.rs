@@ -38,6 +38,9 @@ pub enum Error {
     /// Another process serves this database: this one writes nothing more, and ends.
     #[error("another Callboard process has taken over this database")]
     Fenced,
+    /// Another node has the workspace, or is about to: nothing was written here.
+    #[error("another node has this workspace")]
+    Moved,
     /// A key that this service chose itself is taken: an earlier commit, of which the outcome was not known, has landed.
     #[error("one of our own keys is already taken: {0}")]
     Collision(String),
@@ -148,6 +151,7 @@ impl Error {
             | Error::Forbidden { .. }
             | Error::NotConfigured(_)
             | Error::Fenced
+            | Error::Moved
             | Error::NumberNotVerified
             | Error::RecipientOnDnc
             | Error::OutsideCallingHours { .. }

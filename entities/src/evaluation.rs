@@ -6,6 +6,7 @@ use crate::{
     ids::{SessionId, TenantId, TenantScoped},
     page,
     values::{Env, Moment},
+    workspace_lease::Share,
 };
 use sea_orm::{DeriveActiveEnum, EnumIter, Order, QueryOrder, QuerySelect, entity::prelude::*, sea_query::Expr};
 use serde::{Deserialize, Serialize};
@@ -54,8 +55,9 @@ pub async fn all_after(db: &Connection, after: Option<SessionId>, limit: u64) ->
 
 /// Those that are not done, the oldest first.
 #[boxed]
-pub async fn pending(db: &Connection, limit: u64) -> Result<Vec<Model>> {
-    let select = Entity::find().filter(Expr::cust("status = 'pending'"));
+pub async fn pending(db: &Connection, share: Share, limit: u64) -> Result<Vec<Model>> {
+    let mine = Entity::find().filter(share.of(Column::TenantId));
+    let select = mine.filter(Expr::cust("status = 'pending'"));
     Ok(select
         .order_by(Column::SessionId, Order::Asc)
         .limit(limit)

@@ -37,6 +37,8 @@ pub fn floor(at: Moment) -> Uuid {
 ids! {
     /// A workspace; owns everything else.
     TenantId,
+    /// One serving process of those that share a database, from its start to its end.
+    NodeId,
     /// A person who signs in to the dashboard.
     UserId,
     /// One act that is told of in the audit log.

@@ -8,6 +8,7 @@ use crate::{
     ids::{CampaignId, ImportId, TenantId, TenantScoped},
     page::{self, Listed, Page},
     values::{Env, Moment},
+    workspace_lease::Share,
 };
 use schemars::JsonSchema;
 use sea_orm::{
@@ -191,10 +192,11 @@ pub async fn body(db: &Connection, id: ImportId) -> Result<String> {
 }
 
 #[boxed]
-pub async fn running(db: &Connection) -> Result<Vec<TenantScoped<ImportId>>> {
+pub async fn running(db: &Connection, share: Share) -> Result<Vec<TenantScoped<ImportId>>> {
     let select = Entity::find()
         .select_only()
         .columns([Column::TenantId, Column::Env, Column::Id])
+        .filter(share.of(Column::TenantId))
         .filter(Expr::cust("status = 'running'"));
     let rows: Vec<(TenantId, Env, ImportId)> = select.into_tuple().all(db).await?;
     Ok(rows

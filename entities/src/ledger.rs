@@ -284,7 +284,7 @@ pub mod account {
 /// What the operator has given or taken, until it is in the ledger: the command line writes it, the running service books it.
 pub mod grant {
     use super::*;
-    use crate::{boxed, ids::GrantId};
+    use crate::{boxed, ids::GrantId, workspace_lease::Share};
 
     #[sea_orm::model]
     #[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
@@ -306,8 +306,9 @@ pub mod grant {
     }
 
     #[boxed]
-    pub async fn waiting(db: &Connection, limit: u64) -> Result<Vec<Model>> {
-        let select = Entity::find().order_by(Column::Id, Order::Asc).limit(limit);
+    pub async fn waiting(db: &Connection, share: Share, limit: u64) -> Result<Vec<Model>> {
+        let mine = Entity::find().filter(share.of(Column::TenantId));
+        let select = mine.order_by(Column::Id, Order::Asc).limit(limit);
         Ok(select.all(db).await?)
     }
 

@@ -51,6 +51,7 @@ pub mod message;
 pub mod message_send;
 pub mod meta;
 pub mod names;
+pub mod node;
 pub mod number;
 pub mod number_claim;
 pub mod password_reset;
@@ -66,10 +67,12 @@ pub mod tally;
 pub mod tenant;
 pub mod topup;
 pub mod transcript;
+pub mod trunk_source;
 pub mod user;
 pub mod verified_number;
 pub mod voice;
 pub mod webhook_endpoint;
+pub mod workspace_lease;
 
 pub use error::{Error, Result};
 

@@ -1,4 +1,4 @@
-//! One serving process per database: the second refuses to start. What keeps a process from acting that has lost the
+//! One serving process per database, or several nodes that share it: any other refuses to start. What keeps a process from acting that has lost the
 //! database all the same is its [`generation`](crate::generation).
 use crate::{
     boxed,
@@ -14,7 +14,16 @@ pub enum Lock {
     /// A lock on the database's file, or on one beside it; ends with the process.
     File(File),
     /// An advisory lock of a connection that does nothing else.
-    Advisory(DatabaseConnection),
+    Advisory(DatabaseConnection, Holders),
+}
+
+/// Who may hold it at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Holders {
+    /// One process.
+    One,
+    /// Nodes.
+    Nodes,
 }
 
 /// Looks at a lock that somebody else holds, a tenth of a second apart.
@@ -25,11 +34,13 @@ const ADVISORY_KEY: i64 = 0x63_61_6c_6c_62;
 
 impl Lock {
     #[boxed]
-    pub async fn take(location: &Location) -> Result<Self, String> {
-        let taken = format!(
-            "{} is in use by another Callboard process; stop that one, or use another database",
-            location.shown()
-        );
+    pub async fn take(location: &Location, holders: Holders) -> Result<Self, String> {
+        let what = match (location, holders) {
+            (Location::Sqlite(_), _) => "stop that one, or use another database",
+            (_, Holders::One) => "stop that one, use another database, or set node_bind for each to run them as nodes",
+            (_, Holders::Nodes) => "it has no node_bind, so it serves alone: stop that one first",
+        };
+        let taken = format!("{} is in use by another Callboard process; {what}", location.shown());
         match location {
             Location::Sqlite(path) => {
                 let cannot = |error| format!("cannot open {}: {error}", path.display());
@@ -46,7 +57,7 @@ impl Lock {
                 let connection = Database::connect(options)
                     .await
                     .map_err(|error| format!("cannot open {}: {}", location.shown(), fault::words(&error)))?;
-                let lock = Lock::Advisory(connection);
+                let lock = Lock::Advisory(connection, holders);
                 // The server takes a moment to notice that a process was killed: its successor waits for that.
                 for _ in 0..TRIES {
                     match lock.is_held().await {
@@ -63,15 +74,38 @@ impl Lock {
     /// Is it ours? Takes it again if its connection was lost and nobody has it.
     #[boxed]
     pub async fn is_held(&self) -> Result<bool> {
-        let Lock::Advisory(connection) = self else {
+        let Lock::Advisory(connection, holders) = self else {
             return Ok(true);
         };
         // Re-entrant: true for the session that holds it.
-        let text = format!("SELECT pg_try_advisory_lock({ADVISORY_KEY})");
+        let text = match holders {
+            Holders::One => format!("SELECT pg_try_advisory_lock({ADVISORY_KEY})"),
+            Holders::Nodes => format!("SELECT pg_try_advisory_lock_shared({ADVISORY_KEY})"),
+        };
         let row = connection
             .query_one_raw(Statement::from_string(connection.get_database_backend(), text))
             .await?;
         Ok(row.map(|row| row.try_get_by_index(0)).transpose()?.unwrap_or(false))
+    }
+
+    /// One at a time from here to [`Lock::opened`]: of nodes that start together, one migrates.
+    #[boxed]
+    pub async fn opening(&self) -> Result<()> {
+        self.open("pg_advisory_lock").await
+    }
+
+    #[boxed]
+    pub async fn opened(&self) -> Result<()> {
+        self.open("pg_advisory_unlock").await
+    }
+
+    async fn open(&self, function: &str) -> Result<()> {
+        if let Lock::Advisory(connection, Holders::Nodes) = self {
+            connection
+                .execute_unprepared(&format!("SELECT {function}({})", ADVISORY_KEY + 1))
+                .await?;
+        }
+        Ok(())
     }
 
     #[boxed]
@@ -79,7 +113,7 @@ impl Lock {
         match self {
             // Stays open: to close it would end the locks that SQLite holds on the same file in this process.
             Lock::File(file) => drop(file.unlock()),
-            Lock::Advisory(connection) => drop(connection.clone().close().await),
+            Lock::Advisory(connection, _) => drop(connection.clone().close().await),
         }
     }
 }

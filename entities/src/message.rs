@@ -1,5 +1,5 @@
 //! What is asked of SMS and of e-mails alike: their tables have these columns in common.
-use crate::{connection::Connection, error::Result, ids::TenantScoped, keys, values::Moment};
+use crate::{connection::Connection, error::Result, ids::TenantScoped, keys, values::Moment, workspace_lease::Share};
 use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QuerySelect, TryGetable, Value, sea_query::Expr};
 
 /// A table of messages.
@@ -40,7 +40,15 @@ pub async fn ended_at<M: Messages>(db: &Connection, key: TenantScoped<M::Id>) ->
 }
 
 /// Messages that have something to do by then.
-pub async fn due<M: Messages>(db: &Connection, by: Moment, limit: u64) -> Result<Vec<TenantScoped<M::Id>>> {
-    let waiting = M::find().filter(Expr::cust("wake_at IS NOT NULL"));
+pub async fn due<M: Messages>(
+    db: &Connection,
+    share: Share,
+    by: Moment,
+    limit: u64,
+) -> Result<Vec<TenantScoped<M::Id>>> {
+    let [tenant, ..] = M::KEY;
+    let waiting = M::find()
+        .filter(share.of(tenant))
+        .filter(Expr::cust("wake_at IS NOT NULL"));
     keys::of(db, keys::due(waiting, M::WAKE_AT, by, limit), M::KEY).await
 }

@@ -1,6 +1,6 @@
 //! Facts about the installation itself: the secret key's check value, the keys of links, the set-up link's hash.
 use crate::{boxed, bulk, bulk::OnConflict, connection::Connection, error::Result};
-use sea_orm::entity::prelude::*;
+use sea_orm::{QuerySelect, entity::prelude::*};
 
 #[sea_orm::model]
 #[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
@@ -22,6 +22,8 @@ pub const SETUP_TOKEN: &str = "setup_token_sha256";
 /// When commits were last tried out, after some had failed.
 pub const LAST_PROBE: &str = "last_probe";
 
+/// The first place of commits that no node has reserved.
+pub const PLACES: &str = "places";
 /// The highest sequence number of events when some were last pruned.
 pub const PRUNED_SEQ: &str = "pruned_seq";
 /// The last delivery of which the answers were forgotten.
@@ -65,4 +67,20 @@ pub async fn take(db: &Connection, key: &str, value: &str) -> Result<bool> {
 #[boxed]
 pub async fn remove(db: &Connection, key: &str) -> Result<bool> {
     Ok(Entity::delete_by_id(key.to_owned()).exec(db).await?.rows_affected > 0)
+}
+
+/// Reserves `count` numbers for the caller, and answers the first: above all that were reserved before, and at least `at_least`.
+/// Whoever reserves at the same moment waits for the caller's transaction.
+#[boxed]
+pub async fn reserve(db: &Connection, key: &str, at_least: i64, count: i64) -> Result<i64> {
+    let row = Model {
+        key: key.into(),
+        value: at_least.to_string(),
+    };
+    bulk::save(db, &[row], OnConflict::Keep).await?;
+    let held = Entity::find_by_id(key.to_owned()).lock_exclusive().one(db).await?;
+    let reserved = held.and_then(|row| row.value.parse().ok()).unwrap_or(at_least);
+    let first = at_least.max(reserved);
+    set(db, key, &(first + count).to_string()).await?;
+    Ok(first)
 }

@@ -10,6 +10,7 @@ use crate::{
     owned::of_tenant_and_env,
     page::{self, Listed, Page},
     values::{Env, Moment},
+    workspace_lease::{self, Share},
 };
 use schemars::JsonSchema;
 use sea_orm::{Condition, DeriveActiveEnum, EnumIter, QuerySelect, QueryTrait, entity::prelude::*, sea_query::Expr};
@@ -101,20 +102,22 @@ pub async fn list(db: &Db, owner: (TenantId, Env), filter: Filter, page: Page) -
 
 /// Recordings that have something to do by then.
 #[boxed]
-pub async fn due(db: &Connection, by: Moment, limit: u64) -> Result<Vec<TenantScoped<RecordingId>>> {
-    let waiting = Entity::find().filter(Expr::cust("wake_at IS NOT NULL"));
+pub async fn due(db: &Connection, share: Share, by: Moment, limit: u64) -> Result<Vec<TenantScoped<RecordingId>>> {
+    let mine = Entity::find().filter(share.of(Column::TenantId));
+    let waiting = mine.filter(Expr::cust("wake_at IS NOT NULL"));
     let due = keys::due(waiting, Column::WakeAt, by, limit);
     keys::of(db, due, [Column::TenantId, Column::Env, Column::Id]).await
 }
 
 /// Makes what is being stored or erased, or waits to be tried again, due at once; what is kept until later is not touched.
 #[boxed]
-pub async fn let_go(db: &Connection, now: Moment) -> Result<()> {
+pub async fn let_go(db: &Connection, of: Option<&[TenantId]>, now: Moment) -> Result<()> {
     let at_work = Condition::any()
         .add(Column::Status.eq(Status::Processing))
         .add(Column::PurgeAfter.lte(now));
     Entity::update_many()
         .col_expr(Column::WakeAt, Expr::value(now))
+        .filter(workspace_lease::any_of(Column::TenantId, of))
         .filter(Expr::cust("wake_at IS NOT NULL"))
         .filter(Column::WakeAt.gt(now))
         .filter(at_work)

@@ -6,6 +6,7 @@ use crate::{
     error::Result,
     ids::{DeliveryId, EndpointId, RecoveryId, TenantId, TenantScoped},
     values::{Env, Moment},
+    workspace_lease::Share,
 };
 use schemars::JsonSchema;
 use sea_orm::{
@@ -74,8 +75,9 @@ pub async fn load(db: &Connection, id: RecoveryId) -> Result<Option<Model>> {
 }
 
 #[boxed]
-pub async fn running(db: &Connection) -> Result<Vec<Model>> {
-    Ok(Entity::find().filter(is_running()).all(db).await?)
+pub async fn running(db: &Connection, share: Share) -> Result<Vec<Model>> {
+    let mine = Entity::find().filter(share.of(Column::TenantId));
+    Ok(mine.filter(is_running()).all(db).await?)
 }
 
 #[boxed]

@@ -9,6 +9,7 @@ use crate::{
     page::{self, Listed, Page},
     session,
     values::{Env, Moment},
+    workspace_lease::Share,
 };
 use schemars::JsonSchema;
 use sea_orm::{
@@ -155,15 +156,17 @@ pub async fn count_open(db: &Connection, tenant: TenantId, env: Env) -> Result<u
 
 /// Rooms of all tenants that must be looked at by then.
 #[boxed]
-pub async fn due(db: &Connection, by: Moment, limit: u64) -> Result<Vec<TenantScoped<RoomId>>> {
-    let due = keys::due(Entity::find().filter(is_open()), Column::WakeAt, by, limit);
+pub async fn due(db: &Connection, share: Share, by: Moment, limit: u64) -> Result<Vec<TenantScoped<RoomId>>> {
+    let open = Entity::find().filter(share.of(Column::TenantId)).filter(is_open());
+    let due = keys::due(open, Column::WakeAt, by, limit);
     keys::of(db, due, [Column::TenantId, Column::Env, Column::Id]).await
 }
 
 /// Open rooms whose session has ended: a crash, or a lost hint, kept them from following.
 #[boxed]
-pub async fn behind(db: &Connection, limit: u64) -> Result<Vec<(TenantScoped<RoomId>, session::Model)>> {
+pub async fn behind(db: &Connection, share: Share, limit: u64) -> Result<Vec<(TenantScoped<RoomId>, session::Model)>> {
     let open = Entity::find()
+        .filter(share.of(Column::TenantId))
         .filter(is_open())
         .join(JoinType::InnerJoin, sessions())
         .filter(session::Column::Phase.eq(session::Phase::Ended))
@@ -180,8 +183,9 @@ pub async fn behind(db: &Connection, limit: u64) -> Result<Vec<(TenantScoped<Roo
 
 /// Rooms that have ended, of sessions that have not.
 #[boxed]
-pub async fn ahead(db: &Connection, limit: u64) -> Result<Vec<Model>> {
+pub async fn ahead(db: &Connection, share: Share, limit: u64) -> Result<Vec<Model>> {
     let select = Entity::find()
+        .filter(share.of(Column::TenantId))
         .join(JoinType::InnerJoin, sessions())
         .filter(Expr::cust("phase <> 'ended' AND room_id IS NOT NULL"))
         .filter(Column::EndedAt.is_not_null());

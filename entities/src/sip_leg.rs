@@ -10,6 +10,7 @@ use crate::{
     page,
     sip_trunk::Transport,
     values::{Env, Moment},
+    workspace_lease,
 };
 use sea_orm::{DeriveActiveEnum, EnumIter, FromJsonQueryResult, entity::prelude::*};
 use serde::{Deserialize, Serialize};
@@ -80,8 +81,14 @@ pub async fn of_call_id(db: &Connection, call_id: &str) -> Result<Option<Model>>
 
 /// All legs of all tenants, a page at a time: a process that starts ends those that it finds.
 #[boxed]
-pub async fn all_open(db: &Connection, after: Option<SipLegId>, limit: u64) -> Result<Vec<Model>> {
-    page::behind(db, Entity::find(), Column::Id, after, limit).await
+pub async fn all_open(
+    db: &Connection,
+    of: Option<&[TenantId]>,
+    after: Option<SipLegId>,
+    limit: u64,
+) -> Result<Vec<Model>> {
+    let all = Entity::find().filter(workspace_lease::any_of(Column::TenantId, of));
+    page::behind(db, all, Column::Id, after, limit).await
 }
 
 /// Nothing of these is on the wire any more.

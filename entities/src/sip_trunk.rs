@@ -14,6 +14,7 @@ use crate::{
     owned::of_tenant,
     page::{self, Listed, Page},
     values::Moment,
+    workspace_lease::Share,
 };
 use schemars::JsonSchema;
 use sea_orm::{Condition, DeriveActiveEnum, EnumIter, QuerySelect, entity::prelude::*, sea_query::Expr};
@@ -77,8 +78,9 @@ pub async fn by_id(db: &Connection, id: TrunkId) -> Result<Model> {
 }
 
 /// All that are there, of all tenants, a page at a time.
-pub async fn all_after(db: &Connection, after: Option<TrunkId>, limit: u64) -> Result<Vec<Model>> {
-    let there = Entity::find().filter(Column::DeletedAt.is_null());
+pub async fn all_after(db: &Connection, share: Share, after: Option<TrunkId>, limit: u64) -> Result<Vec<Model>> {
+    let mine = Entity::find().filter(share.of(Column::TenantId));
+    let there = mine.filter(Column::DeletedAt.is_null());
     page::behind(db, there, Column::Id, after, limit).await
 }
 

@@ -9,6 +9,7 @@ use crate::{
     owned::of_tenant_and_env,
     page::{self, Listed, Page},
     values::{Cents, Env, Moment},
+    workspace_lease::Share,
 };
 use schemars::JsonSchema;
 use sea_orm::{DeriveActiveEnum, EnumIter, FromJsonQueryResult, QueryTrait, entity::prelude::*, sea_query::Expr};
@@ -124,8 +125,9 @@ pub async fn of_payment(db: &Connection, payment_intent_id: &str) -> Result<Opti
 
 /// Top-ups of which the processor is to be asked by then, the most overdue first.
 #[boxed]
-pub async fn due(db: &Connection, by: Moment, limit: u64) -> Result<Vec<TenantScoped<TopupId>>> {
-    let waiting = Entity::find().filter(Expr::cust("ask_at IS NOT NULL"));
+pub async fn due(db: &Connection, share: Share, by: Moment, limit: u64) -> Result<Vec<TenantScoped<TopupId>>> {
+    let mine = Entity::find().filter(share.of(Column::TenantId));
+    let waiting = mine.filter(Expr::cust("ask_at IS NOT NULL"));
     let due = keys::due(waiting, Column::AskAt, by, limit);
     keys::of(db, due, [Column::TenantId, Column::Env, Column::Id]).await
 }

@@ -9,6 +9,7 @@ use crate::{
     keys,
     page::{self, Listed, Page},
     values::{Env, Moment},
+    workspace_lease::{self, Share},
 };
 use schemars::JsonSchema;
 use sea_orm::{DeriveActiveEnum, EnumIter, QueryTrait, entity::prelude::*, sea_query::Expr};
@@ -119,17 +120,19 @@ pub async fn count(db: &Connection, tenant: TenantId) -> Result<u64> {
 
 /// Voices that have something to do by then.
 #[boxed]
-pub async fn due(db: &Connection, by: Moment, limit: u64) -> Result<Vec<TenantScoped<VoiceId>>> {
-    let waiting = Entity::find().filter(Expr::cust("wake_at IS NOT NULL"));
+pub async fn due(db: &Connection, share: Share, by: Moment, limit: u64) -> Result<Vec<TenantScoped<VoiceId>>> {
+    let mine = Entity::find().filter(share.of(Column::TenantId));
+    let waiting = mine.filter(Expr::cust("wake_at IS NOT NULL"));
     let due = keys::due(waiting, Column::WakeAt, by, limit);
     keys::of(db, due, [Column::TenantId, Column::Env, Column::Id]).await
 }
 
 /// Makes what is being trained or erased due at once: whoever was at it has ended.
 #[boxed]
-pub async fn let_go(db: &Connection, now: Moment) -> Result<()> {
+pub async fn let_go(db: &Connection, of: Option<&[TenantId]>, now: Moment) -> Result<()> {
     Entity::update_many()
         .col_expr(Column::WakeAt, Expr::value(now))
+        .filter(workspace_lease::any_of(Column::TenantId, of))
         .filter(Expr::cust("wake_at IS NOT NULL"))
         .filter(Column::WakeAt.gt(now))
         .exec(db)
@@ -146,6 +149,7 @@ pub mod sample {
         ids::{TenantId, VoiceId, VoiceSampleId},
         page,
         values::Moment,
+        workspace_lease::Share,
     };
     use sea_orm::{Order, QueryOrder, QuerySelect, entity::prelude::*, sea_query::Expr};
 
@@ -201,8 +205,9 @@ pub mod sample {
 
     /// Begun before then and never whole: nobody is at them any more.
     #[boxed]
-    pub async fn abandoned(db: &Connection, before: Moment, limit: u64) -> Result<Vec<Model>> {
+    pub async fn abandoned(db: &Connection, share: Share, before: Moment, limit: u64) -> Result<Vec<Model>> {
         let select = Entity::find()
+            .filter(share.of(Column::TenantId))
             .filter(Expr::cust("NOT stored"))
             .filter(Column::CreatedAt.lt(before));
         Ok(select.limit(limit).all(db).await?)

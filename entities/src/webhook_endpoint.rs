@@ -6,6 +6,7 @@ use crate::{
     ids::{EndpointId, TenantId, TenantScoped},
     page::{self, Listed, Page},
     values::{Env, Moment, WebhookUrl},
+    workspace_lease::Share,
 };
 use schemars::JsonSchema;
 use sea_orm::{
@@ -150,9 +151,14 @@ pub async fn count(db: &Connection, tenant: TenantId, env: Env) -> Result<u64> {
         .await?)
 }
 
-/// A page of those for which deliveries are made, of all tenants, by id.
+/// A page of those for which deliveries are made, of all those workspaces, by id.
 #[boxed]
-pub async fn receiving(db: &Connection, after: Option<EndpointId>, limit: u64) -> Result<Vec<Subscriber>> {
+pub async fn receiving(
+    db: &Connection,
+    share: Share,
+    after: Option<EndpointId>,
+    limit: u64,
+) -> Result<Vec<Subscriber>> {
     let columns = [
         Column::Id,
         Column::TenantId,
@@ -160,7 +166,8 @@ pub async fn receiving(db: &Connection, after: Option<EndpointId>, limit: u64) -
         Column::EventTypes,
         Column::Status,
     ];
-    let receiving = present().filter(Column::Status.ne(Status::Disabled));
+    let mine = present().filter(share.of(Column::TenantId));
+    let receiving = mine.filter(Column::Status.ne(Status::Disabled));
     let next = page::next(receiving, Column::Id, after, limit)
         .select_only()
         .columns(columns);
@@ -177,12 +184,13 @@ pub async fn active(db: &Connection, tenant: TenantId, env: Env) -> Result<Vec<M
     Ok(select.all(db).await?)
 }
 
-/// Whose these are, deleted ones too.
+/// Whose these are, of those workspaces; deleted ones too.
 #[boxed]
-pub async fn keys(db: &Connection, ids: &[EndpointId]) -> Result<Vec<TenantScoped<EndpointId>>> {
+pub async fn keys(db: &Connection, share: Share, ids: &[EndpointId]) -> Result<Vec<TenantScoped<EndpointId>>> {
     let mut keys = Vec::with_capacity(ids.len());
     for ids in bulk::padded(ids) {
-        let rows = Entity::find().filter(Column::Id.is_in(ids)).all(db).await?;
+        let mine = Entity::find().filter(share.of(Column::TenantId));
+        let rows = mine.filter(Column::Id.is_in(ids)).all(db).await?;
         keys.extend(rows.iter().map(Model::key));
     }
     Ok(keys)
@@ -190,8 +198,10 @@ pub async fn keys(db: &Connection, ids: &[EndpointId]) -> Result<Vec<TenantScope
 
 /// Endpoints whose previous secret must be forgotten in time.
 #[boxed]
-pub async fn in_overlap(db: &Connection) -> Result<Vec<TenantScoped<EndpointId>>> {
-    let select = present().filter(Expr::cust("previous_secret_expires_at IS NOT NULL"));
+pub async fn in_overlap(db: &Connection, share: Share) -> Result<Vec<TenantScoped<EndpointId>>> {
+    let select = present()
+        .filter(share.of(Column::TenantId))
+        .filter(Expr::cust("previous_secret_expires_at IS NOT NULL"));
     Ok(select.all(db).await?.iter().map(Model::key).collect())
 }
 

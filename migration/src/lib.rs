@@ -52,6 +52,7 @@ migrations! {
     m2026_11_27_000025_key_limits
     m2026_11_28_000026_console
     m2026_11_28_000027_erasure
+    m2026_11_28_000028_nodes
 }
 
 const TABLE: &str = "CREATE TABLE IF NOT EXISTS \"seaql_migrations\" ( \"version\" varchar NOT NULL PRIMARY KEY, \

@@ -1,12 +1,14 @@
 //! The database is opened, migrated and taken over, and what is read from it before anything begins.
 use super::threads::spawn_on;
-use crate::error::CannotStart;
-use actors::{fence::Fence, heartbeat::Heartbeat, holds};
+use crate::{error::CannotStart, settings::NodeOptions};
+use actors::{fence::Fence, heartbeat, holds, leases::Since, nodes};
 use entities::{
     Error,
     db::{Db, Location},
-    lock::Lock,
-    meta,
+    ids::NodeId,
+    lock::{Holders, Lock},
+    meta, node,
+    values::Moment,
 };
 use runtime::{
     clock::Clock,
@@ -25,27 +27,31 @@ pub(super) struct Opened {
     pub(super) db: Db,
     pub(super) fence: Arc<Fence>,
     pub(super) links: LinkKeys,
-    pub(super) heartbeat: Heartbeat,
+    pub(super) heartbeat: Since,
     pub(super) ids: Arc<Ids>,
 }
 
 pub(super) async fn open(
     location: Location,
+    node: Option<NodeOptions>,
+    sip_address: Option<String>,
     keyring: &Keyring,
     start_paused: bool,
     clock: &Clock,
     runtime: &tokio::runtime::Handle,
 ) -> Result<Opened, CannotStart> {
+    let ids = Arc::new(Ids::new(clock.clone()));
+    let row = node.map(|node| joining(node, sip_address, ids.next(), clock.now()));
     // Opened on the runtime that drives it, not on the caller's.
-    let (lock, db, fence) = spawn_on(runtime, async move { take(&location).await })
+    let (lock, db, fence) = spawn_on(runtime, async move { take(&location, row).await })
         .await
         .map_err(|why| CannotStart(format!("database_url: {why}")))?;
     let (lock, fence) = (Arc::new(lock), Arc::new(fence));
     let links = open_secrets(&db, keyring).await?;
+    lock.opened().await.map_err(unreadable)?;
     // Before anything takes its time from it.
     holds::begin(&db, clock, start_paused).await.map_err(unreadable)?;
-    let heartbeat = Heartbeat::begin(&db, clock).await.map_err(unreadable)?;
-    let ids = Arc::new(Ids::new(clock.clone()));
+    let heartbeat = heartbeat::begin(&db, clock).await.map_err(unreadable)?;
     if let Some(newest) = entities::event::last_id(&db.read).await.map_err(unreadable)? {
         ids.start_after(newest.0);
     }
@@ -63,15 +69,46 @@ pub(super) fn unreadable(error: Error) -> CannotStart {
     CannotStart(format!("database_url: cannot be read: {error}"))
 }
 
-/// The database, migrated, and what makes it this process's own.
-async fn take(location: &Location) -> Result<(Lock, Db, Fence), String> {
+fn joining(options: NodeOptions, sip_address: Option<String>, id: NodeId, now: Moment) -> node::Model {
+    node::Model {
+        id,
+        name: options.name,
+        address: options.address,
+        sip_address,
+        version: env!("CARGO_PKG_VERSION").into(),
+        started_at: now,
+        seen_at: now,
+        until_ms: 0,
+        ended_ms: None,
+        draining: false,
+        workspaces: 0,
+        live_calls: 0,
+        deliveries_waiting: 0,
+    }
+}
+
+/// The database, migrated, and what makes it, or a part of it, this process's own.
+async fn take(location: &Location, node: Option<node::Model>) -> Result<(Lock, Db, Fence), String> {
     let cannot = |what: &'static str| move |error: Error| format!("cannot {what} {}: {error}", location.shown());
-    let lock = Lock::take(location).await?;
-    let db = patiently(move || Db::serve(location)).await.map_err(cannot("open"))?;
+    let holders = if node.is_some() { Holders::Nodes } else { Holders::One };
+    let lock = Lock::take(location, holders).await?;
+    lock.opening().await.map_err(cannot("open"))?;
+    let id = node.as_ref().map(|row| row.id);
+    let opened = patiently(move || async move {
+        match id {
+            Some(id) => Db::serve_as(location, id).await,
+            None => Db::serve(location).await,
+        }
+    });
+    let db = opened.await.map_err(cannot("open"))?;
     let file = &db;
     patiently(move || async move { Ok(migration::up(file.write.pool()?).await?) })
         .await
         .map_err(cannot("migrate"))?;
+    if let Some(row) = node {
+        nodes::join(file, &row).await.map_err(cannot("join"))?;
+        return Ok((lock, db, Fence::of_node(row.id)));
+    }
     // From here on an earlier process that is still alive commits nothing more.
     let fence = patiently(move || Fence::take(file))
         .await

@@ -69,7 +69,8 @@ pub(super) async fn plant(
     let doors = Doors::of(settings, &keyring, &opened.links, &handle)?;
     let arbiters: Vec<_> = (0..ACTOR_THREADS).map(|_| actix_rt::Arbiter::new()).collect();
     let arbiter_handles: Vec<_> = arbiters.iter().map(actix_rt::Arbiter::handle).collect();
-    let (deps, tree) = tree::plant(&arbiter_handles, clock, |router| Shared {
+    let leases = opened.fence.leases().clone();
+    let (deps, tree) = tree::plant(&arbiter_handles, clock, &leases, |router| Shared {
         db: opened.db,
         clock: clock.clone(),
         ids: opened.ids,

@@ -8,6 +8,7 @@ pub mod dispatch;
 pub mod keys;
 pub mod listen;
 mod members;
+pub mod nodes;
 mod numbers;
 pub mod secrets;
 pub mod serve;
@@ -89,6 +90,9 @@ pub enum Command {
     /// Stop all calls and messages of all workspaces, or resume them
     #[command(subcommand)]
     Dispatch(dispatch::Dispatch),
+    /// List the nodes that serve this database together, or have one hand its workspaces over
+    #[command(subcommand)]
+    Nodes(nodes::Nodes),
     /// Speak with a SIP trunk's peer, and find out why calls do not go through
     #[command(subcommand)]
     Sip(sip::Sip),
@@ -126,6 +130,7 @@ impl Command {
             Command::Tenant(command) => command.run(config, json).await,
             Command::Credits(command) => command.run(config, json).await,
             Command::Dispatch(command) => command.run(config, json).await,
+            Command::Nodes(command) => command.run(config, json).await,
             Command::Sip(command) => command.run(config, json).await,
             Command::Clock(command) => command.run(config, json).await,
             Command::Secrets(command) => command.run(config, json).await,

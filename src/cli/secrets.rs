@@ -39,7 +39,7 @@ impl Secrets {
         }
         let (settings, db, _, _) = open(config).await?;
         let keyring = settings.keyring()?;
-        let lock = entities::lock::Lock::take(&settings.location()?)
+        let lock = entities::lock::Lock::take(&settings.location()?, entities::lock::Holders::One)
             .await
             .map_err(|why| CannotStart(format!("database_url: {why}")))?;
         let transaction = db.begin().await.map_err(Error::from)?;

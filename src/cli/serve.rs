@@ -5,10 +5,15 @@ use crate::{
     logging,
     settings::Settings,
 };
+use actix_web::dev::Server;
 use adapters::mail::post::Post;
 use clap::Args;
 use runtime::clock::Clock;
-use std::{net::TcpListener, path::PathBuf, time::Duration};
+use std::{
+    net::{SocketAddr, TcpListener},
+    path::PathBuf,
+    time::Duration,
+};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 #[derive(Args)]
@@ -49,7 +54,9 @@ impl Serve {
             tracing::warn!(%error, "the limit of open files could not be raised");
         }
         // The port first: nothing is touched if somebody else has it.
-        let listener = listen(&settings)?;
+        let listener = listen("bind", settings.socket_address()?)?;
+        let node = settings.node()?;
+        let between = node.as_ref().map(|node| listen("node_bind", node.bind)).transpose()?;
         tell_of(&settings)?;
         let drain = Duration::from_secs(settings.drain_seconds);
         let database = settings.location()?.shown();
@@ -62,6 +69,12 @@ impl Serve {
             .serve(listener)
             .map_err(|error| CannotStart(format!("bind: {error}")))?;
         let handle = server.handle();
+        let between = between.map(|listener| app.serve_nodes(listener)).transpose();
+        let between = between.map_err(|error| CannotStart(format!("node_bind: {error}")))?;
+        let between_handle = between.as_ref().map(Server::handle);
+        if let Some(between) = between {
+            actix_web::rt::spawn(between);
+        }
         // Before anybody is told: whoever waits for it may end this process at once, and in order.
         let mut stop = StopSignals::listen()?;
         tracing::info!(url, database, "Callboard is ready");
@@ -73,16 +86,25 @@ impl Serve {
         let mut lost = app.deps().fence.lost();
         tokio::select! {
             _ = lost.wait_for(|lost| *lost) => {
-                tracing::error!("another Callboard process has taken over this database; this one ends");
+                tracing::error!("another Callboard process has taken over what this one served; this one ends");
                 // At once: in order it could only end with commits, and it has none any more.
                 std::process::exit(1);
             }
             ended = &mut server => return ended.map_err(|error| CannotStart(error.to_string())),
             signal = stop.next() => tracing::info!(signal, "stopping: no new requests are taken; live calls may end by themselves"),
         }
+        // While the others take its workspaces over, requests are answered here.
+        if let Some(keeper) = &app.state.keeper {
+            keeper.hand_over(drain).await;
+        }
         app.deps().drain();
         app.state.streams.ending.send_replace(true);
-        let (_, ended) = tokio::join!(handle.stop(true), server);
+        let between = async {
+            if let Some(handle) = between_handle {
+                handle.stop(true).await;
+            }
+        };
+        let (_, (), ended) = tokio::join!(handle.stop(true), between, server);
         ended.map_err(|error| CannotStart(error.to_string()))?;
         app.stop(drain).await;
         tracing::info!("stopped");
@@ -116,15 +138,17 @@ fn tell_of(settings: &Settings) -> Result<(), CannotStart> {
     Ok(())
 }
 
-fn listen(settings: &Settings) -> Result<TcpListener, CannotStart> {
-    let address = settings.socket_address()?;
+fn listen(setting: &str, address: SocketAddr) -> Result<TcpListener, CannotStart> {
     TcpListener::bind(address).map_err(|error| {
         let what = if error.kind() == std::io::ErrorKind::AddrInUse {
-            "another program uses this port; stop it, or choose another with --bind or CALLBOARD_BIND".to_owned()
+            format!(
+                "another program uses this port; stop it, or choose another with CALLBOARD_{}",
+                setting.to_uppercase()
+            )
         } else {
             error.to_string()
         };
-        CannotStart(format!("bind: {address}: {what}"))
+        CannotStart(format!("{setting}: {address}: {what}"))
     })
 }
 

@@ -15,6 +15,7 @@ use actix_web::{
     web::{self, Data, Path},
 };
 use actors::housekeeping::{LOGIN_ABSOLUTE, LOGIN_IDLE};
+use actors::leases::Of;
 use entities::{login, user, values::Moment};
 use rules::commit::Commit;
 use schemars::JsonSchema;
@@ -41,7 +42,7 @@ pub async fn reauthenticate(
 ) -> ApiResult<web::Json<ReauthenticatedView>> {
     check(&state, &member.user, asked.password, "password").await?;
     let (login_hash, now) = (member.login_hash, state.deps.clock.now());
-    let noted = state.deps.writer.run(move |db| {
+    let noted = state.deps.writer.run(Of::Installation, move |db| {
         let login_hash = login_hash.clone();
         Box::pin(async move { Ok((login::authenticate(db, &login_hash, now).await?, Commit::default())) })
     });
@@ -73,7 +74,7 @@ pub async fn change_password(
     check(&state, &member.user, asked.current_password, "current_password").await?;
     let hash = blocking(&KNOWN, move || access::hash_password(&new)).await?;
     let by = Author::user(&state.deps, &member.user, &member.login_hash);
-    let changed = state.deps.writer.run(move |db| {
+    let changed = state.deps.writer.run(Of::Installation, move |db| {
         let (by, hash, member) = (by.clone(), hash.clone(), member.clone());
         Box::pin(async move {
             account::change_password(db, &by, &member.user, &hash, &member.login_hash).await?;
@@ -133,7 +134,7 @@ pub async fn end_session(state: Data<State>, member: Member, id: Path<String>) -
     let found = logins.into_iter().find(|login| id_of(login) == *id);
     let login = found.ok_or_else(|| ApiError::not_found("you have no such session; it may have ended"))?;
     let by = Author::user(&state.deps, &member.user, &member.login_hash);
-    let ended = state.deps.writer.run(move |db| {
+    let ended = state.deps.writer.run(Of::Installation, move |db| {
         let (by, user, hash) = (by.clone(), member.user.clone(), login.token_hash.clone());
         Box::pin(async move {
             account::end_session(db, &by, &user, &hash).await?;
@@ -147,7 +148,7 @@ pub async fn end_session(state: Data<State>, member: Member, id: Path<String>) -
 /// POST /v1/_internal/logout-everywhere: this session ends too.
 pub async fn sign_out_everywhere(state: Data<State>, member: Member) -> ApiResult<HttpResponse> {
     let by = Author::user(&state.deps, &member.user, &member.login_hash);
-    let ended = state.deps.writer.run(move |db| {
+    let ended = state.deps.writer.run(Of::Installation, move |db| {
         let (by, user) = (by.clone(), member.user.clone());
         Box::pin(async move {
             account::sign_out_everywhere(db, &by, &user).await?;

@@ -227,6 +227,7 @@ pub async fn simulate(
 
 async fn save(state: &State, agent: Model) -> Result<(), Error> {
     let mut commit = Commit::default();
+    let of = agent.tenant_id.into();
     commit.changes.agent_versions.push(agent_version::Model {
         agent_id: agent.id,
         version: agent.version,
@@ -235,7 +236,7 @@ async fn save(state: &State, agent: Model) -> Result<(), Error> {
         created_at: agent.updated_at,
     });
     commit.changes.agents.push(agent);
-    state.deps.writer.commit(commit).await
+    state.deps.writer.commit(of, commit).await
 }
 
 async fn check(state: &State, caller: &Caller, definition: &Definition) -> ApiResult<()> {

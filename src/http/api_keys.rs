@@ -79,7 +79,7 @@ pub async fn create(
         now,
     );
     let (by, made) = (Author::user(&state.deps, &member.user, &member.login_hash), key.clone());
-    let stored = state.deps.writer.run(move |db| {
+    let stored = state.deps.writer.run(tenant, move |db| {
         let (by, made) = (by.clone(), made.clone());
         Box::pin(async move {
             access::check_room_for_key(db, tenant, now).await?;
@@ -121,7 +121,7 @@ pub async fn get(state: web::Data<State>, member: Member, Id(id): Id<ApiKeyId>) 
 pub async fn revoke(state: web::Data<State>, member: Member, Id(id): Id<ApiKeyId>) -> ApiResult<HttpResponse> {
     let tenant = member.tenant()?.id;
     let by = Author::user(&state.deps, &member.user, &member.login_hash);
-    let revoked = state.deps.writer.run(move |db| {
+    let revoked = state.deps.writer.run(tenant, move |db| {
         let by = by.clone();
         Box::pin(async move {
             access::revoke_key(db, &by, tenant, id).await?;

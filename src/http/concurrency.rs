@@ -74,13 +74,14 @@ pub async fn change(
         return Err(ApiError::validation(param, why));
     }
     let mut commit = Commit::default();
+    let of = before.id.into();
     commit.changes.tenants.push(tenant::Model {
         concurrency_limit: asked.limit,
         inbound_reserve: asked.inbound_reserve,
         version: before.version + 1,
         ..before
     });
-    state.deps.writer.commit(commit).await?;
+    state.deps.writer.commit(of, commit).await?;
     state
         .deps
         .router

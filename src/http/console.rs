@@ -22,7 +22,7 @@ use actix_web::{
 };
 use entities::{
     audit_log::{self, Action, Details},
-    ids::AuditLogId,
+    ids::{AuditLogId, TenantId},
     values::{Env, Role},
 };
 use rules::commit::Commit;
@@ -37,6 +37,12 @@ const LONGEST: usize = 200;
 pub struct Place {
     slug: String,
     env: Env,
+}
+
+impl Place {
+    pub fn slug(&self) -> &str {
+        &self.slug
+    }
 }
 
 /// Cuts the path of a request from the console; the gate finds the rest of it again.
@@ -71,6 +77,7 @@ pub fn place_of(request: &HttpRequest) -> Option<Place> {
 /// A request that is noted, and will be with its answer.
 pub struct Noted {
     id: AuditLogId,
+    tenant: TenantId,
     details: Details,
 }
 
@@ -139,7 +146,7 @@ async fn note(
         ("status", json!(status.map(|status| status.as_u16()))),
     ];
     let (tenant, noted) = (member.tenant()?.id, details.clone());
-    let done = state.deps.writer.run(move |db| {
+    let done = state.deps.writer.run(tenant, move |db| {
         let (by, subject, details) = (by.clone(), subject.clone(), details.clone());
         Box::pin(async move {
             by.still(db, tenant, role).await?;
@@ -152,17 +159,22 @@ async fn note(
     let details = noted.map(|(name, value)| (name.to_owned(), value));
     Ok(Noted {
         id,
+        tenant,
         details: Details(details.into()),
     })
 }
 
 /// Notes what a request was answered; nobody waits for it. If that fails it stands without: that it was wanted is what counts.
 pub fn answered(state: &State, noted: Noted, status: StatusCode) {
-    let Noted { id, mut details } = noted;
+    let Noted {
+        id,
+        tenant,
+        mut details,
+    } = noted;
     details.0.insert("status".into(), json!(status.as_u16()));
     let (writer, busy) = (state.deps.writer.clone(), state.deps.clock.busy());
     state.deps.runtime.spawn(async move {
-        let done = writer.run(move |db| {
+        let done = writer.run(tenant, move |db| {
             let details = details.clone();
             Box::pin(async move {
                 audit_log::answered(db, id, details).await?;

@@ -59,7 +59,7 @@ pub async fn add(
     let country = tenant::country(&deps.db.read, caller.tenant_id()).await?;
     let reading = intake::Reading::of(&plan, country)?;
     let sorted = Arc::new(intake::sort(deps, key, &reading, asked.contacts));
-    let added = deps.writer.run(move |db| {
+    let added = deps.writer.run(caller.tenant_id(), move |db| {
         let sorted = sorted.clone();
         Box::pin(async move { intake::insert(db, key, &sorted).await })
     });

@@ -107,7 +107,7 @@ pub async fn change(
     let mut commit = Commit::default();
     let owner = (caller.tenant_id(), caller.env());
     commit.changes.movements.push(Movement::warn(owner, below.map(Cents)));
-    state.deps.writer.commit(commit).await?;
+    state.deps.writer.commit(caller.tenant_id().into(), commit).await?;
     view(&state, &caller).await
 }
 

@@ -164,7 +164,7 @@ impl ApiError {
             ),
             Error::KeyLimit { limit, reason, .. } => rate_limited(limit, reason),
             Error::InsufficientCredits => (S::PAYMENT_REQUIRED, "insufficient_credits", error.to_string(), None),
-            Error::Unavailable(_) | Error::Fenced | Error::Collision(_) => (
+            Error::Unavailable(_) | Error::Fenced | Error::Moved | Error::Collision(_) => (
                 S::SERVICE_UNAVAILABLE,
                 "unavailable",
                 "the service cannot do this now; try again shortly".into(),
@@ -234,7 +234,11 @@ impl ResponseError for ApiError {
             ApiError::Busy(_)
             | ApiError::Frame(StatusCode::SERVICE_UNAVAILABLE, ..)
             | ApiError::Service(
-                Error::Unavailable(_) | Error::Fenced | Error::Collision(_) | Error::ConcurrencyFull { .. },
+                Error::Unavailable(_)
+                | Error::Fenced
+                | Error::Moved
+                | Error::Collision(_)
+                | Error::ConcurrencyFull { .. },
             ) => response.insert_header(("Retry-After", "1")),
             ApiError::Service(Error::Held(_)) => response.insert_header(("Retry-After", "30")),
             ApiError::Service(Error::KeyLimit {

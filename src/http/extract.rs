@@ -159,7 +159,7 @@ pub fn room_for(request: &HttpRequest) -> ApiResult<BodyPermit> {
 }
 
 /// The length that the head names; 0 without one.
-fn announced(request: &HttpRequest) -> usize {
+pub fn announced(request: &HttpRequest) -> usize {
     let length = request.headers().get(header::CONTENT_LENGTH);
     length.and_then(|value| value.to_str().ok()?.parse().ok()).unwrap_or(0)
 }
@@ -173,11 +173,20 @@ const LEAST_PER_SECOND: u64 = 64 * 1024;
 
 /// Reads a body, `limit` bytes at most.
 pub async fn read(request: &HttpRequest, payload: &mut Payload, limit: usize) -> Result<BytesMut, ApiError> {
+    read_with(room_for(request)?, request, payload, limit).await
+}
+
+/// The same, with room that was set aside already.
+pub async fn read_with(
+    mut permit: BodyPermit,
+    request: &HttpRequest,
+    payload: &mut Payload,
+    limit: usize,
+) -> Result<BytesMut, ApiError> {
     let announced = announced(request);
     if announced > limit {
         return Err(ApiError::too_large(limit));
     }
-    let mut permit = room_for(request)?;
     permit.announce(announced)?;
     let body = read_into(&mut permit, payload, limit, patience).await?;
     permit.keep_for(request);

@@ -283,8 +283,9 @@ fn taken() -> Error {
 
 async fn save(state: &State, row: Model) -> Result<(), Error> {
     let mut commit = Commit::default();
+    let of = row.tenant_id.into();
     commit.changes.functions.push(row);
-    state.deps.writer.commit(commit).await
+    state.deps.writer.commit(of, commit).await
 }
 
 /// A new secret, sealed, and its last four characters.

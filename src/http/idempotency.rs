@@ -234,7 +234,7 @@ async fn claim(state: &State, caller: &Caller, key: String, fingerprint: String)
             created_at: state.deps.clock.now(),
         };
         let row = claim.clone();
-        let claimed = state.deps.writer.run(move |db| {
+        let claimed = state.deps.writer.run(row.tenant_id, move |db| {
             let row = row.clone();
             Box::pin(async move { Ok((store::claim(db, &row).await?, Commit::default())) })
         });
@@ -300,7 +300,7 @@ async fn remember(
         .deps
         .keyring
         .seal(purpose::IDEMPOTENT_ANSWER, &String::from_utf8_lossy(&bytes));
-    let stored = state.deps.writer.run(move |db| {
+    let stored = state.deps.writer.run(claim.tenant_id, move |db| {
         let (claim, sealed) = (claim.clone(), sealed.clone());
         Box::pin(async move {
             if release {

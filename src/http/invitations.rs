@@ -21,6 +21,7 @@ use actix_web::{
     http::StatusCode,
     web::{self, Data},
 };
+use actors::leases::Of;
 use entities::{
     Error,
     ids::InvitationId,
@@ -85,7 +86,7 @@ pub async fn create(state: Data<State>, member: Member, Json(asked): Json<Invite
     let by = Author::user(&state.deps, &member.user, &member.login_hash);
     let (base_url, is_sent) = (state.settings.public_url(), state.deps.post.from().is_some());
     let (role, inviter, keyring) = (asked.role, member.user.email, state.deps.keyring.clone());
-    let made = state.deps.writer.run(move |db| {
+    let made = state.deps.writer.run(tenant.id, move |db| {
         let (by, tenant, email) = (by.clone(), tenant.clone(), email.clone());
         let (base_url, inviter, keyring) = (base_url.clone(), inviter.clone(), keyring.clone());
         Box::pin(async move {
@@ -117,7 +118,7 @@ pub async fn create(state: Data<State>, member: Member, Json(asked): Json<Invite
 pub async fn withdraw(state: Data<State>, member: Member, Id(id): Id<InvitationId>) -> ApiResult<HttpResponse> {
     let tenant = member.tenant()?.clone();
     let by = Author::user(&state.deps, &member.user, &member.login_hash);
-    let gone = state.deps.writer.run(move |db| {
+    let gone = state.deps.writer.run(tenant.id, move |db| {
         let (by, tenant) = (by.clone(), tenant.clone());
         Box::pin(async move {
             invitations::withdraw(db, &by, &tenant, id).await?;
@@ -225,7 +226,7 @@ pub async fn accept(
     };
     let (hash, deps) = (sha256_hex(asked.token.as_bytes()), state.deps.clone());
     let now = deps.clock.times().later();
-    let joined = state.deps.writer.run(move |db| {
+    let joined = state.deps.writer.run(Of::Installation, move |db| {
         let (hash, account, deps) = (hash.clone(), account.clone(), deps.clone());
         Box::pin(async move {
             let author = |user: &user::Model| Author::user(&deps, user, "");

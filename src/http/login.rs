@@ -16,7 +16,7 @@ use actix_web::{
     cookie::{Cookie, SameSite, time},
     web::{self, Data},
 };
-use actors::housekeeping::LOGIN_ABSOLUTE;
+use actors::{housekeeping::LOGIN_ABSOLUTE, leases::Of};
 use entities::{meta, user, values::Zone};
 use rules::commit::Commit;
 use runtime::keyring::sha256_hex;
@@ -75,7 +75,7 @@ pub async fn sign_up(
     new.timezone = timezone.unwrap_or(new.timezone);
     let limit = DEFAULT_CONCURRENCY.min(state.deps.limits.max_concurrency);
     let (ids, now) = (state.deps.ids.clone(), state.deps.clock.now());
-    let owner = state.deps.writer.run(move |db| {
+    let owner = state.deps.writer.run(Of::Installation, move |db| {
         let (new, ids, with_token) = (new.clone(), ids.clone(), with_token.clone());
         Box::pin(async move {
             // In the same transaction: the link is for the first user only, and two people with one link make one workspace.

@@ -78,7 +78,7 @@ pub async fn add(state: Data<State>, member: Member, Json(asked): Json<Add, SMAL
         asked.role,
         user.clone(),
     );
-    let done = state.deps.writer.run(move |db| {
+    let done = state.deps.writer.run(tenant.id, move |db| {
         let (by, tenant, user) = (by.clone(), tenant.clone(), added.clone());
         Box::pin(async move {
             members::add(db, &by, &tenant, &user, role).await?;
@@ -115,7 +115,7 @@ pub async fn change(
     state.limits.member_change(tenant.id)?;
     state.limits.member_sessions(tenant.id, id)?;
     let (by, role) = (Author::user(&state.deps, &member.user, &member.login_hash), asked.role);
-    let changed = state.deps.writer.run(move |db| {
+    let changed = state.deps.writer.run(tenant.id, move |db| {
         let (by, tenant) = (by.clone(), tenant.clone());
         Box::pin(async move {
             let user = members::set_role(db, &by, &tenant, id, role).await?;
@@ -131,7 +131,7 @@ pub async fn remove(state: Data<State>, member: Member, Id(id): Id<UserId>) -> A
     state.limits.member_change(tenant.id)?;
     state.limits.member_sessions(tenant.id, id)?;
     let by = Author::user(&state.deps, &member.user, &member.login_hash);
-    let removed = state.deps.writer.run(move |db| {
+    let removed = state.deps.writer.run(tenant.id, move |db| {
         let (by, tenant) = (by.clone(), tenant.clone());
         Box::pin(async move {
             members::remove(db, &by, &tenant, id).await?;

@@ -5,6 +5,7 @@ use super::{
     error::{ApiError, ApiResult, REQUEST_ID},
     extract::header_text,
     idempotency,
+    nodes::{self, Place as Settled},
     peer::{peer, state_of},
     rate_limits::Left,
     signed_in::{self, Asks, Bodies},
@@ -40,10 +41,19 @@ pub async fn frame(
     mut request: ServiceRequest,
     next: Next<impl MessageBody + 'static>,
 ) -> Result<ServiceResponse<BoxBody>, ActixError> {
-    console::enter(&mut request);
     let state = state_of(request.request());
     let unread = Unread::watch(&mut request);
-    let id = format!("req_{}", state.deps.ids.next::<uuid::Uuid>().simple());
+    let hop = match nodes::enter(&state, &mut request) {
+        Ok(hop) => hop,
+        Err(error) => {
+            let id = format!("req_{}", state.deps.ids.next::<uuid::Uuid>().simple());
+            let answer = REQUEST_ID.sync_scope(id, || error.error_response());
+            return Ok(request.into_response(keep_back(unread, answer)));
+        }
+    };
+    console::enter(&mut request);
+    let new_id = || format!("req_{}", state.deps.ids.next::<uuid::Uuid>().simple());
+    let id = hop.map_or_else(new_id, |hop| hop.request_id);
     let (method, path, started) = (
         request.method().clone(),
         request.match_pattern().unwrap_or_default(),
@@ -126,6 +136,12 @@ pub async fn admit(
 ) -> Result<ServiceResponse<BoxBody>, ActixError> {
     let state = state_of(request.request());
     let mut left = None;
+    // Kept until it is answered.
+    let _stay = match nodes::settle(&state, &mut request, access).await {
+        Ok(Settled::Here(stay)) => stay,
+        Ok(Settled::There(answer)) => return Ok(request.into_response(answer)),
+        Err(error) => return Ok(request.into_response(error.error_response())),
+    };
     let admitted = match console::place_of(request.request()) {
         Some(place) => admit_console(&state, &mut request, access, &place, &mut left).await,
         None => admit_here(&state, &mut request, access, &mut left).await.map(|()| None),

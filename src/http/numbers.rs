@@ -276,7 +276,7 @@ fn taken() -> Error {
 async fn save(state: &State, row: Model) -> Result<(), Error> {
     let (tenant, trunk) = (row.tenant_id, row.trunk_id);
     // In the writer's own transaction: its trunk is not deleted meanwhile.
-    let saving = state.deps.writer.run(move |db| {
+    let saving = state.deps.writer.run(tenant, move |db| {
         let row = row.clone();
         Box::pin(async move {
             if let Some(id) = row.trunk_id {

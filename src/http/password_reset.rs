@@ -12,6 +12,7 @@ use crate::{
     state::State,
 };
 use actix_web::{HttpRequest, HttpResponse, web::Data};
+use actors::leases::Of;
 use entities::{Error, membership, password_reset, user};
 use rules::{commit::Commit, effect::Hint};
 use runtime::keyring::sha256_hex;
@@ -65,7 +66,7 @@ async fn send(state: &State, email: &str) -> entities::Result<()> {
     };
     let (base_url, ids, now) = (state.settings.public_url(), deps.ids.clone(), deps.clock.now());
     let keyring = deps.keyring.clone();
-    let made = deps.writer.run(move |db| {
+    let made = deps.writer.run(Of::Installation, move |db| {
         let (user, base_url, ids, keyring) = (user.clone(), base_url.clone(), ids.clone(), keyring.clone());
         Box::pin(async move {
             let mut commit = Commit::default();
@@ -112,7 +113,7 @@ pub async fn confirm(
     }
     let password_hash = blocking(&STRANGERS, move || access::hash_password(&password)).await?;
     let deps = state.deps.clone();
-    let done = state.deps.writer.run(move |db| {
+    let done = state.deps.writer.run(Of::Installation, move |db| {
         let (token_hash, password_hash, deps) = (token_hash.clone(), password_hash.clone(), deps.clone());
         Box::pin(async move {
             let by = |user: &user::Model| Author::user(&deps, user, "");

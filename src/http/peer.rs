@@ -1,6 +1,7 @@
 //! Whom a request comes from, by network.
+use super::nodes::Hop;
 use crate::state::State;
-use actix_web::{HttpRequest, http::header::HeaderMap, web::Data};
+use actix_web::{HttpMessage, HttpRequest, http::header::HeaderMap, web::Data};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 pub fn state_of(request: &HttpRequest) -> Data<State> {
@@ -12,6 +13,9 @@ pub fn state_of(request: &HttpRequest) -> Data<State> {
 
 /// The client's network, for limits: its address, or the /64 of an IPv6 client, which has all of that to choose from.
 pub fn peer(state: &State, request: &HttpRequest) -> IpAddr {
+    if let Some(hop) = request.extensions().get::<Hop>() {
+        return hop.peer;
+    }
     let forwarded = state.settings.trusted_proxy.then(|| forwarded_for(request.headers()));
     let address = forwarded
         .flatten()

@@ -282,5 +282,5 @@ async fn note(state: &State, row: &Model, api_key_id: Option<ApiKeyId>) -> ApiRe
         api_key_id,
         at: state.deps.clock.now(),
     });
-    Ok(state.deps.writer.commit(commit).await?)
+    Ok(state.deps.writer.commit(row.tenant_id.into(), commit).await?)
 }

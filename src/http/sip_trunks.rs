@@ -126,7 +126,7 @@ pub async fn change(
 pub async fn delete(state: Data<State>, caller: Caller, Id(id): Id<TrunkId>) -> ApiResult<HttpResponse> {
     let (tenant, now) = (caller.tenant_id(), state.deps.clock.now());
     // In the writer's own transaction: no number takes it up meanwhile.
-    let deleting = state.deps.writer.run(move |db| {
+    let deleting = state.deps.writer.run(tenant, move |db| {
         Box::pin(async move {
             let before = store::load(db, tenant, id).await?;
             let users = number::of_trunk(db, tenant, id).await?;
@@ -264,7 +264,7 @@ fn in_use(numbers: &[entities::values::E164]) -> Error {
 
 async fn save(state: &State, row: Model) -> Result<(), Error> {
     let (tenant, id) = (row.tenant_id, row.id);
-    let saving = state.deps.writer.run(move |db| {
+    let saving = state.deps.writer.run(tenant, move |db| {
         let row = row.clone();
         Box::pin(async move {
             store::save(db, &row).await?;

@@ -52,10 +52,15 @@ async fn valid(state: &State, passes: &[Pass]) -> Result<HashSet<Pass>> {
         Pass::Login(..) => None,
     });
     let keys = api_key::of_ids(db, &keys.collect::<Vec<_>>()).await?;
-    let keys = keys.into_iter().filter(|row| access::is_valid(row, now));
+    // What another node has by now is told there: its client connects again, and is led to it.
+    let leases = state.deps.fence.leases();
+    let keys = keys
+        .into_iter()
+        .filter(|row| access::is_valid(row, now) && leases.holds(row.tenant_id));
     let mut valid: HashSet<Pass> = keys.map(|row| Pass::Key(row.id)).collect();
     for pass in passes {
         if let Pass::Login(tenant, login_hash) = pass
+            && leases.holds(*tenant)
             && access::is_still_in(state, *tenant, login_hash).await?
         {
             valid.insert(pass.clone());

@@ -31,6 +31,11 @@ pub async fn readyz(state: Data<State>) -> HttpResponse {
         Some(Hold::Operator) => "paused",
         Some(Hold::Clock) => "held_by_clock",
     };
+    // `null`: it serves alone. Ready from the start on, with or without workspaces: it takes any request.
+    let node = state.settings.node().ok().flatten().map(|node| {
+        let leases = state.deps.fence.leases();
+        json!({ "name": node.name, "workspaces": leases.count() })
+    });
     let ready = database.is_ok() && commits == "ok" && !draining;
     let body = json!({
         "status": if ready { "ready" } else { "unavailable" },
@@ -41,6 +46,7 @@ pub async fn readyz(state: Data<State>) -> HttpResponse {
         "clock": { "trusted": clock.doubt.is_none(), "gap_ms": clock.gap_ms, "doubt": clock.doubt },
         "actors": actors,
         "parked": parked,
+        "node": node,
     });
     if ready {
         HttpResponse::Ok().json(body)

@@ -4,6 +4,7 @@ use super::{
     caller::Caller,
     error::{ApiError, ApiResult},
     extract::{self, Id, Json, Params, header_text},
+    nodes::{self, Place},
     views::List,
 };
 use crate::state::State;
@@ -137,11 +138,7 @@ pub async fn get(state: Data<State>, caller: Caller, Id(id): Id<TopupId>) -> Api
 const MAX_NOTICE: usize = MIB / 4;
 
 /// POST /v1/_internal/stripe/webhook. A 2xx says that the notice needs not come again, whatever it was about.
-pub async fn webhook(
-    state: Data<State>,
-    request: HttpRequest,
-    payload: web::Payload,
-) -> ApiResult<web::Json<ReceivedView>> {
+pub async fn webhook(state: Data<State>, request: HttpRequest, payload: web::Payload) -> ApiResult<HttpResponse> {
     let secrets = &state.deps.payments.notice_secrets;
     if secrets.is_empty() {
         let why = "payment notices are not taken: the operator sets CALLBOARD_STRIPE_WEBHOOK_SECRET";
@@ -163,10 +160,17 @@ pub async fn webhook(
         ApiError::validation(why.0, "is missing or does not have the expected form")
     })?;
     if let Some(story) = story {
+        let _stay = match payments::owner_of(&state.deps, &story).await? {
+            Some(tenant) => match nodes::settle_read(&state, &request, tenant, body.clone().freeze()).await? {
+                Place::Here(stay) => stay,
+                Place::There(answer) => return Ok(answer),
+            },
+            None => None,
+        };
         let heard = payments::hear(&state.deps, story).await?;
         tracing::debug!(notice = notice.id, kind = notice.kind, ?heard, "a payment notice");
     }
-    Ok(web::Json(ReceivedView { received: true }))
+    Ok(HttpResponse::Ok().json(ReceivedView { received: true }))
 }
 
 /// An address for the payer's browser; nothing of ours ever calls it.

@@ -88,7 +88,7 @@ pub async fn test(
         Ok(_) => (Status::Reachable, deps.clock.now()),
         Err(_) => (Status::Unreachable, deps.clock.now()),
     };
-    let noting = deps.writer.run(move |db| {
+    let noting = deps.writer.run(trunk.tenant_id, move |db| {
         let trunk = trunk.clone();
         Box::pin(async move {
             store::tested(db, &trunk, status, at).await?;

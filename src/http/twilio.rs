@@ -3,11 +3,12 @@
 use super::{
     error::{ApiError, ApiResult},
     extract::{Form, header_text},
+    nodes::{self, Place},
 };
 use crate::state::State;
 use actix_web::{
     HttpRequest, HttpResponse,
-    web::{Data, Path},
+    web::{Bytes, Data, Path},
 };
 use actors::sms::inbound::{self, Arriving};
 use adapters::sms::twilio;
@@ -52,13 +53,41 @@ pub async fn inbound(state: Data<State>, request: HttpRequest, Form(fields): For
         from_number: field("From").and_then(|from| from.parse().ok()),
         body: field("Body").unwrap_or_default().to_owned(),
     };
-    let reply = inbound::receive_live(&state.deps, arriving).await?;
+    let mut reply = None;
+    let addressees = match nodes::named(&request) {
+        Some(tenant) => vec![tenant],
+        None => inbound::addressees(&state.deps, &arriving).await?,
+    };
+    let is_alone = addressees.len() == 1;
+    for tenant in addressees {
+        // Each of several workspaces may be another node's, which is told the same and answers for itself.
+        let _stay = match nodes::settle_read(&state, &request, tenant, encoded(&fields)).await? {
+            Place::Here(stay) => stay,
+            Place::There(answer) if is_alone || !answer.status().is_success() => return Ok(answer),
+            Place::There(_) => continue,
+        };
+        let received = inbound::receive(
+            &state.deps,
+            (tenant, Env::Live),
+            state.deps.ids.next(),
+            arriving.clone(),
+        )
+        .await?;
+        // One answer, however many were told.
+        reply = reply.or(received.reply);
+    }
     let message = reply.map(|text| format!("<Message>{}</Message>", escaped(&text)));
     let twiml = format!(
         "<?xml version=\"1.0\" encoding=\"UTF-8\"?><Response>{}</Response>",
         message.unwrap_or_default()
     );
     Ok(HttpResponse::Ok().content_type("text/xml; charset=utf-8").body(twiml))
+}
+
+fn encoded(fields: &[(String, String)]) -> Bytes {
+    let mut form = url::form_urlencoded::Serializer::new(String::new());
+    form.extend_pairs(fields);
+    form.finish().into()
 }
 
 fn authenticate(state: &State, request: &HttpRequest, url: &str, fields: &[(String, String)]) -> ApiResult<()> {

@@ -137,7 +137,7 @@ pub async fn change(
         ..before
     };
     let row = after.clone();
-    let saving = state.deps.writer.run(move |db| {
+    let saving = state.deps.writer.run(row.tenant_id, move |db| {
         let row = row.clone();
         Box::pin(async move {
             store::save(db, &row).await?;
@@ -151,7 +151,7 @@ pub async fn change(
 /// DELETE /v1/verified_numbers/{id}: from the next dial on test keys may not call it.
 pub async fn delete(state: Data<State>, caller: Caller, Id(id): Id<VerifiedNumberId>) -> ApiResult<HttpResponse> {
     let tenant = caller.tenant_id();
-    let deleting = state.deps.writer.run(move |db| {
+    let deleting = state.deps.writer.run(tenant, move |db| {
         Box::pin(async move {
             store::delete(db, tenant, id).await?;
             Ok(((), Commit::default()))

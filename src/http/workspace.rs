@@ -42,8 +42,11 @@ pub async fn countries() -> web::Json<List<CountryView>> {
 /// GET /v1/_internal/t/{slug}
 pub async fn get(state: Data<State>, member: Member) -> ApiResult<web::Json<KeptView>> {
     let limits = &state.deps.limits;
+    // It is answered by the node that has the workspace.
+    let node = state.settings.node().ok().flatten().map(|node| node.name);
     Ok(web::Json(KeptView {
         workspace: member.tenant()?.into(),
+        node,
         keeps_events_seconds: limits.retention.events.as_secs(),
         keeps_recordings_after_opt_out_seconds: limits.opt_out_purge_grace.as_secs(),
     }))
@@ -54,6 +57,8 @@ pub async fn get(state: Data<State>, member: Member) -> ApiResult<web::Json<Kept
 pub struct KeptView {
     #[serde(flatten)]
     pub workspace: WorkspaceView,
+    /// The node that serves it; null where one process serves them all.
+    pub node: Option<String>,
     /// Events with their deliveries, and SMS and e-mails that have ended.
     pub keeps_events_seconds: u64,
     /// The recording of somebody who wants no more calls.
@@ -93,7 +98,7 @@ pub async fn change(
     };
     let (id, known) = (before.id, before.version);
     let by = Author::user(&state.deps, &member.user, &member.login_hash);
-    let changed = state.deps.writer.run(move |db| {
+    let changed = state.deps.writer.run(id, move |db| {
         let (by, change) = (by.clone(), change.clone());
         Box::pin(async move {
             by.still(db, id, Role::Owner).await?;

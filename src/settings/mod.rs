@@ -4,6 +4,7 @@ mod keys;
 mod limits;
 mod money;
 mod network;
+mod node;
 mod providers;
 mod secret;
 mod speech;
@@ -12,6 +13,7 @@ mod transcription;
 mod unreadable;
 
 pub use check::BadSetting;
+pub use node::NodeOptions;
 pub use secret::Secret;
 
 use config::{Config, Environment, File, FileFormat};
@@ -26,6 +28,9 @@ pub struct Settings {
     pub database_url: String,
     pub bind: String,
     pub http_threads: usize,
+    pub node_bind: String,
+    pub node_address: String,
+    pub node_name: String,
     pub base_url: String,
     pub secret_key: Secret,
     pub secret_keys_previous: Secret,
@@ -183,6 +188,7 @@ impl Settings {
     fn validate(&self) -> Result<(), BadSetting> {
         self.location()?;
         network::validate(self)?;
+        node::validate(self)?;
         limits::validate(self)?;
         providers::validate(self)?;
         telephony::validate(self)?;

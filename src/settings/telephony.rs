@@ -51,6 +51,20 @@ impl Settings {
         }))
     }
 
+    /// Where peers reach this process, `host:port`, if it carries calls.
+    pub fn sip_reached_at(&self) -> Result<Option<String>, BadSetting> {
+        let Some(sip) = self.sip()? else {
+            return Ok(None);
+        };
+        let host = match &sip.address {
+            Some(SipAddress::Ip(IpAddr::V6(ip))) => format!("[{ip}]"),
+            Some(address) => address.to_string(),
+            None if sip.bind.ip().is_unspecified() => return Ok(None),
+            None => return Ok(Some(sip.bind.to_string())),
+        };
+        Ok(Some(format!("{host}:{}", sip.bind.port())))
+    }
+
     fn sip_address(&self) -> Result<Option<SipAddress>, BadSetting> {
         let text = self.sip_address.trim();
         if text.is_empty() {

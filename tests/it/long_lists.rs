@@ -8,6 +8,7 @@ use entities::{
     page::Page,
     room, session,
     values::{Cents, Env, Moment, Scopes},
+    workspace_lease::Share,
 };
 use sea_orm::{
     ConnectionTrait, DatabaseBackend, QuerySelect, SqlxSqliteConnector, Statement,
@@ -167,10 +168,15 @@ async fn what_the_reconcile_asks_walks_past_no_session_that_has_ended() {
     let counted = Counted::open().await;
     counted.ended().await;
     let before = counted.steps();
-    assert!(session::open(&counted.db, None, 1_000).await.unwrap().is_empty());
+    assert!(
+        session::open(&counted.db, Share::Whole, None, 1_000)
+            .await
+            .unwrap()
+            .is_empty()
+    );
     let looked = counted.steps();
     assert!(looked - before < FEW, "{} steps to open sessions", looked - before);
-    assert!(room::behind(&counted.db, 1_000).await.unwrap().is_empty());
+    assert!(room::behind(&counted.db, Share::Whole, 1_000).await.unwrap().is_empty());
     let steps = counted.steps() - looked;
     assert!(steps < FEW, "{steps} steps to rooms out of step");
 }

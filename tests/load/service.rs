@@ -1,6 +1,6 @@
 //! The service under load, its API's client, and what the system says of this process.
 use super::receiver::{Receiver, micros_now};
-use actors::deps::Deps;
+use actors::{deps::Deps, leases::Of};
 use adapters::{
     outbound::{Options, Outbound, Policy},
     signature,
@@ -109,7 +109,7 @@ impl Service {
             changes,
             events: Vec::new(),
         };
-        deps.writer.commit(commit).await.expect("a commit");
+        deps.writer.commit(Of::Anybody, commit).await.expect("a commit");
         (tenant.id, Api::new(self.url.clone(), plaintext.to_string()))
     }
 

@@ -3,7 +3,7 @@ use super::{
     receiver::{Arrivals, Receiver, micros_now},
     service::{Service, cpu_seconds, name_of, raw_limit, resident_mib},
 };
-use actors::deps::Deps;
+use actors::{deps::Deps, leases::Of};
 use entities::{
     campaign::{Channel, SessionType},
     delivery,
@@ -245,7 +245,10 @@ async fn produce(deps: &Deps, tenant: TenantId, events: usize, producers: usize)
                     .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1))
                     .is_ok()
                 {
-                    deps.writer.commit(event(&deps, tenant)).await.expect("a commit");
+                    deps.writer
+                        .commit(Of::Anybody, event(&deps, tenant))
+                        .await
+                        .expect("a commit");
                 }
             })
         })
@@ -264,7 +267,10 @@ async fn pace(deps: &Deps, tenant: TenantId, rate: usize, seconds: usize) {
         let _busy = deps.clock.sleep_until(due).await;
         let deps = deps.clone();
         tasks.push(deps.runtime.clone().spawn(async move {
-            deps.writer.commit(event(&deps, tenant)).await.expect("a commit");
+            deps.writer
+                .commit(Of::Anybody, event(&deps, tenant))
+                .await
+                .expect("a commit");
         }));
     }
     for task in tasks {

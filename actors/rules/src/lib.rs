@@ -1,5 +1,6 @@
 //! What is decided in Callboard, and nothing else: pure state machines, and the rules by which people are called. No clock, no
 //! database, no network, no chance: the same question has the same answer, so every rule is tested alone.
+pub mod balance;
 pub mod barred;
 pub mod campaign;
 pub mod commit;

@@ -28,8 +28,11 @@ impl Ids {
     /// From here on ids are larger than this one, whatever the clock says: it may have been set back since.
     pub fn start_after(&self, id: Uuid) {
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
-        last.millis = last.millis.max(u64::try_from(id.as_u128() >> 80).unwrap_or(0));
-        last.tail = 1 << (TAIL_BITS - 1);
+        let millis = u64::try_from(id.as_u128() >> 80).unwrap_or(0);
+        if millis >= last.millis {
+            last.millis = millis;
+            last.tail = 1 << (TAIL_BITS - 1);
+        }
     }
 
     pub fn next<I: From<Uuid>>(&self) -> I {

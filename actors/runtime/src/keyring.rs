@@ -66,6 +66,7 @@ pub mod purpose {
     pub const MAIL_BODY: Purpose = "mails.body";
     pub const EVENT_BODY: Purpose = "events.body";
     pub const SIP: Purpose = "sip";
+    pub const NODES: Purpose = "nodes";
     pub const DEVICE: Purpose = "devices.cookie";
 }
 

@@ -69,11 +69,14 @@ impl<A: Child> Clone for Registry<A> {
 }
 
 type Waiting<A> = Box<dyn FnOnce(Result<&Addr<A>>) + Send>;
+/// May a child of that id be spoken with? Its fault, if not.
+type Gate<A> = Box<dyn Fn(&<A as Child>::Id) -> Result<()> + Send + Sync>;
 /// `None` when the service has ended meanwhile.
 type Make<A> = Box<dyn Fn(Link<A>) -> Option<A> + Send + Sync>;
 
 struct Shared<A: Child> {
     make: Arc<Make<A>>,
+    gate: Gate<A>,
     arbiters: Vec<ArbiterHandle>,
     policy: Policy,
     clock: Clock,
@@ -162,6 +165,7 @@ impl<A: Child> Registry<A> {
     pub fn new(
         arbiters: Vec<ArbiterHandle>,
         clock: Clock,
+        gate: impl Fn(&A::Id) -> Result<()> + Send + Sync + 'static,
         make: impl Fn(Link<A>) -> Option<A> + Send + Sync + 'static,
     ) -> Self {
         let slots = Mutex::new(Slots {
@@ -172,6 +176,7 @@ impl<A: Child> Registry<A> {
         let make: Arc<Make<A>> = Arc::new(Box::new(make));
         Registry(Arc::new(Shared {
             make,
+            gate: Box::new(gate),
             arbiters,
             policy: Policy::default(),
             clock,
@@ -221,6 +226,9 @@ impl<A: Child> Registry<A> {
     }
 
     fn with(&self, id: A::Id, send: impl FnOnce(Result<&Addr<A>>) + Send + 'static) {
+        if let Err(error) = (self.0.gate)(&id) {
+            return send(Err(error));
+        }
         let mut slots = self.lock();
         if slots.closed {
             return send(Err(Error::Unavailable("the service is shutting down".into())));
@@ -327,6 +335,36 @@ impl<A: Child> Registry<A> {
         parked.filter(|parked| parked.until > now).collect()
     }
 
+    /// Stops those children, to which the gate is shut, and waits for them, `limit` at most. Answers whether all have ended.
+    pub async fn stop(&self, which: impl Fn(&A::Id) -> bool, limit: Duration) -> bool {
+        {
+            let mut slots = self.lock();
+            slots
+                .by_id
+                .retain(|id, slot| !(matches!(slot, Slot::Parked(_)) && which(id)));
+            for (_, slot) in slots.by_id.iter().filter(|(id, _)| which(id)) {
+                if let Slot::Running { addr, .. } | Slot::Stopping { addr, .. } = slot {
+                    addr.do_send(Stop::Shutdown);
+                }
+            }
+        }
+        let any = || self.lock().by_id.keys().any(&which);
+        tokio::time::timeout(limit, self.until(|| !any())).await.is_ok()
+    }
+
+    /// Waits for ends of children until that holds.
+    async fn until(&self, holds: impl Fn() -> bool) {
+        loop {
+            let ended = self.0.ended.notified();
+            tokio::pin!(ended);
+            ended.as_mut().enable();
+            if holds() {
+                return;
+            }
+            ended.await;
+        }
+    }
+
     /// Stops all children and waits for them, `limit` at most. No new ones start.
     pub async fn shutdown(&self, limit: Duration) {
         {
@@ -338,17 +376,7 @@ impl<A: Child> Registry<A> {
                 }
             }
         }
-        let all_gone = async {
-            loop {
-                let ended = self.0.ended.notified();
-                tokio::pin!(ended);
-                ended.as_mut().enable();
-                if self.count() == 0 {
-                    return;
-                }
-                ended.await;
-            }
-        };
+        let all_gone = self.until(|| self.count() == 0);
         if tokio::time::timeout(limit, all_gone).await.is_err() {
             tracing::warn!(kind = A::KIND, left = self.count(), "actors did not stop in time");
         }

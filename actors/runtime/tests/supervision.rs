@@ -90,13 +90,18 @@ impl World {
         let clock = Clock::manual(Moment::from_millis(0));
         let (arbiter, starts) = (Arbiter::new(), Arc::new(AtomicUsize::new(0)));
         let of_children = starts.clone();
-        let registry = Registry::new(vec![arbiter.handle()], clock.clone(), move |link| {
-            Some(Counter {
-                link,
-                count: 0,
-                starts: of_children.clone(),
-            })
-        });
+        let registry = Registry::new(
+            vec![arbiter.handle()],
+            clock.clone(),
+            |_| Ok(()),
+            move |link| {
+                Some(Counter {
+                    link,
+                    count: 0,
+                    starts: of_children.clone(),
+                })
+            },
+        );
         World {
             clock,
             registry,

@@ -106,7 +106,7 @@ async fn put_all_away(deps: &Deps, campaign: TenantScoped<CampaignId>, reason: C
     let (retry, mut slices) = (Arc::new(row.plan.retry), Slices::new(MOST));
     loop {
         let (job_deps, retry, rows) = (deps.clone(), retry.clone(), slices.rows());
-        let slice = slices.write(deps, move |db| {
+        let slice = slices.write(deps, campaign.tenant_id, move |db| {
             let (deps, retry) = (job_deps.clone(), retry.clone());
             Box::pin(async move { slice(&deps, db, (campaign, &retry), reason, rows).await })
         });

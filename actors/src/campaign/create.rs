@@ -117,7 +117,7 @@ pub async fn run(deps: &Deps, owner: (TenantId, Env), asked: Run) -> Result<(Ten
         rejected: sorted.rejected,
     };
     let (rows, now) = (Arc::new(sorted.rows), deps.clock.now());
-    let started = birth::create_within(deps, move |db| {
+    let started = birth::create_within(deps, key.tenant_id, move |db| {
         let (rows, plan, agent) = (rows.clone(), plan.clone(), agent.clone());
         Box::pin(async move { started(db, (key, api_key_id), (plan, agent), &rows, now).await })
     });

@@ -80,7 +80,7 @@ async fn review(deps: &Deps, campaign: Campaign) -> Result<()> {
             let some: Arc<[_]> = moving.split_off(moving.len().saturating_sub(slices.rows())).into();
             loop {
                 let (some, campaign, now) = (some.clone(), campaign.clone(), deps.clock.now());
-                let slice = slices.write(deps, move |db| {
+                let slice = slices.write(deps, campaign.tenant_id, move |db| {
                     let (some, campaign) = (some.clone(), campaign.clone());
                     Box::pin(async move { slice(db, &campaign, of, &some, now).await })
                 });

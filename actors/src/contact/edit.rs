@@ -70,7 +70,7 @@ pub fn given(contact: &Contact) -> serde_json::Value {
 pub async fn change(deps: &Deps, target: Target, given: Given, country: Country) -> Result<Contact> {
     let job_deps = deps.clone();
     deps.writer
-        .run(move |db| {
+        .run(target.contact.tenant_id, move |db| {
             let (deps, given) = (job_deps.clone(), given.clone());
             Box::pin(async move {
                 let before = target.load(db).await?;
@@ -169,7 +169,7 @@ async fn check_unique(db: &Transaction, before: &Contact, after: &Contact) -> Re
 pub async fn remove(deps: &Deps, target: Target) -> Result<()> {
     let clock = deps.clock.clone();
     deps.writer
-        .run(move |db| {
+        .run(target.contact.tenant_id, move |db| {
             let clock = clock.clone();
             Box::pin(async move {
                 let contact = target.load(db).await?;
@@ -208,7 +208,7 @@ fn touch(commit: &mut Commit, row: CampaignRow) -> Result<()> {
 pub async fn retry(deps: &Deps, target: Target) -> Result<Contact> {
     let clock = deps.clock.clone();
     deps.writer
-        .run(move |db| {
+        .run(target.contact.tenant_id, move |db| {
             let clock = clock.clone();
             Box::pin(async move {
                 let contact = target.load(db).await?;

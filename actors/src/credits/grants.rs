@@ -15,13 +15,16 @@ const SLICE: u64 = 100;
 #[boxed]
 pub async fn book(deps: &Deps) -> Result<()> {
     loop {
-        let waiting = grant::waiting(&deps.db.read, SLICE).await?;
-        if waiting.is_empty() {
+        let waiting = grant::waiting(&deps.db.read, deps.share(), SLICE).await?;
+        let Some(first) = waiting.first() else {
             return Ok(());
-        }
-        let ids: Vec<GrantId> = waiting.iter().map(|row| row.id).collect();
+        };
+        // Those of one workspace are one job; the others come next.
+        let tenant = first.tenant_id;
+        let its = waiting.iter().filter(|row| row.tenant_id == tenant);
+        let ids: Vec<GrantId> = its.map(|row| row.id).collect();
         deps.writer
-            .run(move |db| {
+            .run(tenant, move |db| {
                 let ids = ids.clone();
                 Box::pin(async move {
                     let mut commit = Commit::default();

@@ -49,7 +49,7 @@ pub async fn fall_short(deps: &Deps, owner: (TenantId, Env), cents: Cents) -> Re
     }
     let mut commit = Commit::default();
     commit.changes.movements.push(Movement::short(owner, cents));
-    deps.writer.commit(commit).await
+    deps.writer.commit(owner.0.into(), commit).await
 }
 
 /// Does a campaign of the tenant's place calls in that env?

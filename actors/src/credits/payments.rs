@@ -10,8 +10,8 @@ use adapters::stripe::{
 };
 use entities::{
     Error, Result, boxed,
-    connection::Transaction,
-    ids::{TenantScoped, TopupId},
+    connection::{Connection, Transaction},
+    ids::{TenantId, TenantScoped, TopupId},
     topup::{self as store, Model as Topup, Status},
     values::Moment,
 };
@@ -63,7 +63,9 @@ pub async fn begin(deps: &Deps, asked: NewTopup) -> Result<Topup> {
             (born, Vec::new())
         }
     };
-    deps.writer.commit(commit(row.clone(), &effects)).await?;
+    deps.writer
+        .commit(row.tenant_id.into(), commit(row.clone(), &effects))
+        .await?;
     Ok(row)
 }
 
@@ -94,14 +96,17 @@ pub async fn open_page(deps: &Deps, row: Topup) -> Result<Topup> {
 /// Hears what Stripe tells of a top-up.
 #[boxed]
 pub async fn hear(deps: &Deps, story: Story) -> Result<Heard> {
-    let clock = deps.clock.clone();
-    let heard = deps
-        .writer
-        .run(move |db| {
-            let (story, now) = (story.clone(), clock.now());
-            Box::pin(async move { hear_one(db, story, now).await })
-        })
-        .await?;
+    let heard = match owner_of(deps, &story).await? {
+        Some(tenant) => {
+            let clock = deps.clock.clone();
+            let hearing = deps.writer.run(tenant, move |db| {
+                let (story, now) = (story.clone(), clock.now());
+                Box::pin(async move { hear_one(db, story, now).await })
+            });
+            hearing.await?
+        }
+        None => Heard::Unknown,
+    };
     match &heard {
         Heard::Moved(id) => tracing::info!(topup_id = %id, "a top-up has moved"),
         Heard::Known(id) => tracing::debug!(topup_id = %id, "nothing new about a top-up"),
@@ -113,13 +118,22 @@ pub async fn hear(deps: &Deps, story: Story) -> Result<Heard> {
     Ok(heard)
 }
 
+/// Whose top-up it tells of.
+#[boxed]
+pub async fn owner_of(deps: &Deps, story: &Story) -> Result<Option<TenantId>> {
+    Ok(told_of(&deps.db.read, &story.of).await?.map(|row| row.tenant_id))
+}
+
+async fn told_of(db: &Connection, whose: &Whose) -> Result<Option<Topup>> {
+    match whose {
+        Whose::Topup(id) => store::of_stripe(db, *id).await,
+        Whose::Payment(intent_id) => store::of_payment(db, intent_id).await,
+    }
+}
+
 async fn hear_one(db: &Transaction, story: Story, now: Moment) -> Result<(Heard, Commit)> {
     let nothing = |heard| Ok((heard, Commit::default()));
-    let found = match &story.of {
-        Whose::Topup(id) => store::of_stripe(db, *id).await?,
-        Whose::Payment(intent_id) => store::of_payment(db, intent_id).await?,
-    };
-    let Some(row) = found else {
+    let Some(row) = told_of(db, &story.of).await? else {
         return nothing(Heard::Unknown);
     };
     let id = row.id;
@@ -144,7 +158,7 @@ async fn hear_one(db: &Transaction, story: Story, now: Moment) -> Result<(Heard,
 /// One command to one top-up; answers how it is then, and what is to be done.
 async fn command_one(deps: &Deps, key: TenantScoped<TopupId>, command: Command) -> Result<(Topup, Vec<Effect>)> {
     let clock = deps.clock.clone();
-    let moved = deps.writer.run(move |db| {
+    let moved = deps.writer.run(key.tenant_id, move |db| {
         let (command, now) = (command.clone(), clock.now());
         Box::pin(async move {
             let row = store::load(db, key).await?;
@@ -203,7 +217,7 @@ async fn due(deps: &Deps, by: Moment, limit: u64) -> Result<Vec<TenantScoped<Top
     if deps.payments.stripe.is_none() {
         return Ok(Vec::new());
     }
-    store::due(&deps.db.read, by, limit).await
+    store::due(&deps.db.read, deps.share(), by, limit).await
 }
 
 /// The tick says whether to ask, and puts the next question off: a processor that does not answer is asked again then.

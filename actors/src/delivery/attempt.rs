@@ -1,5 +1,5 @@
 //! One attempt: the signed POST and what is logged of it.
-use crate::deps::Deps;
+use crate::{deps::Deps, leases::Of};
 use adapters::signature;
 use bytes::Bytes;
 use entities::{
@@ -123,7 +123,10 @@ pub async fn perform(deps: &Deps, target: &Target, event: &event::Model, origin:
 }
 
 async fn post(deps: &Deps, target: &Target, event: &event::Model, origin: Origin) -> Report {
-    deps.fence.pass(&deps.db).await;
+    if deps.fence.pass(&deps.db, event.tenant_id.into()).await.is_err() {
+        // The node that has the workspace sends it; nothing is noted of this one.
+        return Report::of_fault(deps.clock.now());
+    }
     let (started_at, signed_at) = (deps.clock.now(), deps.clock.unix_seconds());
     let headers = target.sign(event, origin, signed_at, started_at);
     let body = Bytes::copy_from_slice(event.body.as_bytes());
@@ -170,7 +173,8 @@ pub async fn test(deps: &Deps, endpoint: &Endpoint, permit: Permit) -> Result<(D
     draft.id = Some(id);
     let mut commit = Commit::default();
     commit.events.push(draft);
-    deps.writer.commit(commit).await?;
+    let of = Of::from(endpoint.tenant_id);
+    deps.writer.commit(of, commit).await?;
     let event = event::load(&deps.db.read, endpoint.tenant_id, endpoint.env, id).await?;
 
     let delivery = Delivery::new(deps.ids.next(), endpoint.id, &event, Origin::Test, now);
@@ -180,14 +184,14 @@ pub async fn test(deps: &Deps, endpoint: &Endpoint, permit: Permit) -> Result<(D
         async move {
             let (_permit, _busy) = (permit, busy);
             let report = perform(&deps, &target, &event, Origin::Test).await;
-            let delivery = log_test(&deps, delivery, &report).await?;
+            let delivery = log_test(&deps, of, delivery, &report).await?;
             Ok::<_, Error>((delivery, report))
         }
     });
     testing.await.map_err(|error| Error::Internal(error.to_string()))?
 }
 
-async fn log_test(deps: &Deps, delivery: Delivery, report: &Report) -> Result<Delivery> {
+async fn log_test(deps: &Deps, of: Of, delivery: Delivery, report: &Report) -> Result<Delivery> {
     let attempt = rules::delivery::machine::Attempt {
         outcome: report.outcome.clone(),
         started_at: report.started_at,
@@ -197,7 +201,7 @@ async fn log_test(deps: &Deps, delivery: Delivery, report: &Report) -> Result<De
     let mut commit = Commit::default();
     commit.changes.attempts.push(report.log(&delivery));
     commit.changes.deliveries.push(delivery.clone());
-    deps.writer.commit(commit).await?;
+    deps.writer.commit(of, commit).await?;
     Ok(delivery)
 }
 

@@ -97,7 +97,7 @@ impl Lane {
                 } else {
                     None
                 };
-                Ok((settings, rows::due(&deps, id.id, what.limit, &what.in_hand).await?))
+                Ok((settings, rows::due(&deps, id, what.limit, &what.in_hand).await?))
             };
             // A database that vanished without a word must not keep the lane waiting for ever.
             let late = |_| Err(Error::Unavailable("a read took too long".into()));
@@ -143,13 +143,14 @@ impl Lane {
     }
 
     fn commit(&self, tried: Vec<Tried>, ctx: &mut Context<Self>) {
+        let of = self.link.id.tenant_id.into();
         let (deps, endpoint_state, busy) = (
             self.deps.clone(),
             self.state.endpoint_state().clone(),
             self.deps.clock.busy(),
         );
         let committed = async move {
-            let settled = settling::commit(&deps, endpoint_state, &tried).await;
+            let settled = settling::commit(&deps, of, endpoint_state, &tried).await;
             (settled, tried, busy)
         };
         ctx.spawn(committed.into_actor(self).map(|(settled, tried, busy), lane, ctx| {

@@ -1,5 +1,5 @@
 //! Retention: what is old enough is deleted, in slices, so that no transaction keeps others waiting.
-use crate::{deps::Deps, slices::Slices};
+use crate::{deps::Deps, leases::Of, slices::Slices};
 use entities::{
     Result, boxed, delivery, delivery_attempt, email_message, endpoint_hour, event, ids::DeliveryId, mail, meta,
     recovery, sms_message, values::Moment,
@@ -41,7 +41,7 @@ async fn texts(deps: &Deps, before: Moment) -> Result<()> {
         if ids.is_empty() {
             return Ok(());
         }
-        let slice = slices.write(deps, move |db| {
+        let slice = slices.write(deps, Of::Installation, move |db| {
             let ids = ids.clone();
             Box::pin(async move {
                 sms_message::prune(db, &ids).await?;
@@ -60,7 +60,7 @@ async fn emails(deps: &Deps, before: Moment, marketing_before: Moment) -> Result
         if ids.is_empty() {
             return Ok(());
         }
-        let slice = slices.write(deps, move |db| {
+        let slice = slices.write(deps, Of::Installation, move |db| {
             let ids = ids.clone();
             Box::pin(async move {
                 email_message::prune(db, &ids).await?;
@@ -81,7 +81,7 @@ async fn events(deps: &Deps, before: Moment) -> Result<()> {
         let seqs = event::oldest(&deps.db.read, after, before, slices.rows() as u64).await?;
         let Some(last) = seqs.last() else { return Ok(()) };
         after = *last;
-        let slice = slices.write(deps, move |db| {
+        let slice = slices.write(deps, Of::Installation, move |db| {
             let seqs = seqs.clone();
             Box::pin(async move {
                 let deliveries = delivery::prune(db, &seqs).await?;
@@ -108,7 +108,7 @@ async fn answers(deps: &Deps, before: Moment) -> Result<()> {
             return Ok(());
         }
         let rows = slices.rows() as u64;
-        let slice = slices.write(deps, move |db| {
+        let slice = slices.write(deps, Of::Installation, move |db| {
             Box::pin(async move {
                 if let Some(last) = delivery_attempt::forget_answers(db, after, before, rows).await? {
                     meta::set(db, meta::FORGOTTEN_ANSWERS, &last.to_string()).await?;
@@ -130,7 +130,7 @@ async fn rest(deps: &Deps, before: Moment) -> Result<()> {
         return Ok(());
     }
     deps.writer
-        .run(move |db| {
+        .run(Of::Installation, move |db| {
             Box::pin(async move {
                 endpoint_hour::prune(db, before).await?;
                 recovery::prune(db, before).await?;

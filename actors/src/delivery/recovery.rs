@@ -51,7 +51,7 @@ pub async fn start(
     };
     let row = job.clone();
     deps.writer
-        .run(move |db| {
+        .run(endpoint.tenant_id, move |db| {
             let row = row.clone();
             Box::pin(async move {
                 check(db, &row).await?;
@@ -116,7 +116,7 @@ async fn slices(deps: &Deps, id: RecoveryId, endpoint: TenantScoped<EndpointId>)
         }
         let (ids, clock, schedule) = (deps.ids.clone(), deps.clock.clone(), deps.limits.schedule.clone());
         let goes_on = slices
-            .write(deps, move |db| {
+            .write(deps, endpoint.tenant_id, move |db| {
                 let (ids, clock, schedule, missed) = (ids.clone(), clock.clone(), schedule.clone(), missed.clone());
                 Box::pin(async move {
                     let Some(mut job) = recovery::load(db, id)

@@ -22,7 +22,7 @@ pub async fn replay(deps: &Deps, event: &event::Model, to: Option<EndpointId>) -
         .collect();
     let mut commit = Commit::default();
     commit.changes.deliveries = replays.clone();
-    deps.writer.commit(commit).await?;
+    deps.writer.commit(event.tenant_id.into(), commit).await?;
     for receiver in receivers {
         deps.router.lane(receiver.key(), LaneHint::Wake);
     }

@@ -1,6 +1,6 @@
 //! What a lane reads: its endpoint, and what is due. What must not be sent any more is put away on the occasion.
 use super::{attempt::Target, settling};
-use crate::deps::Deps;
+use crate::{deps::Deps, leases::Of};
 use entities::{
     Result, boxed,
     changes::Queue as QueueChange,
@@ -56,7 +56,7 @@ async fn put_away(deps: &Deps, id: TenantScoped<EndpointId>) -> Result<()> {
             return Ok(());
         }
         deps.writer
-            .run(move |db| {
+            .run(id.tenant_id, move |db| {
                 Box::pin(async move {
                     let endpoint = settling::found(endpoint::load(db, id).await)?;
                     let queue = match endpoint.map(|endpoint| endpoint.status) {
@@ -79,8 +79,13 @@ const READ: usize = 64;
 
 /// What is due, in its order, but for what the lane has in hand.
 #[boxed]
-pub async fn due(deps: &Deps, endpoint: EndpointId, limit: usize, in_hand: &HashSet<DeliveryId>) -> Result<Due> {
-    let now = deps.clock.now();
+pub async fn due(
+    deps: &Deps,
+    key: TenantScoped<EndpointId>,
+    limit: usize,
+    in_hand: &HashSet<DeliveryId>,
+) -> Result<Due> {
+    let (endpoint, now) = (key.id, deps.clock.now());
     let rows = delivery::due(&deps.db.read, endpoint, now, limit as u64).await?;
     let mut more = rows.len() == limit;
     let rows: Vec<_> = rows.into_iter().filter(|row| !in_hand.contains(&row.id)).collect();
@@ -103,7 +108,7 @@ pub async fn due(deps: &Deps, endpoint: EndpointId, limit: usize, in_hand: &Hash
             bytes += event.body.len();
             deliveries.push((row.clone(), event.clone()));
         }
-        cancel(deps, gone).await?;
+        cancel(deps, key.tenant_id.into(), gone).await?;
     }
     let next_due_at = delivery::next_due_at(&deps.db.read, endpoint, now).await?;
     Ok(Due {
@@ -114,7 +119,7 @@ pub async fn due(deps: &Deps, endpoint: EndpointId, limit: usize, in_hand: &Hash
 }
 
 /// A replay of an event that was pruned at that moment has nothing left to send.
-async fn cancel(deps: &Deps, gone: Vec<&Delivery>) -> Result<()> {
+async fn cancel(deps: &Deps, of: Of, gone: Vec<&Delivery>) -> Result<()> {
     if gone.is_empty() {
         return Ok(());
     }
@@ -125,5 +130,5 @@ async fn cancel(deps: &Deps, gone: Vec<&Delivery>) -> Result<()> {
     });
     let mut commit = Commit::default();
     commit.changes.delivery_updates = cancelled.collect();
-    deps.writer.commit(commit).await
+    deps.writer.commit(of, commit).await
 }

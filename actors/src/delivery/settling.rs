@@ -1,5 +1,5 @@
 //! Outcomes of attempts, committed: and what follows from them performed.
-use crate::{deps::Deps, facts};
+use crate::{deps::Deps, facts, leases::Of};
 use entities::{
     Error, Result, boxed,
     webhook_endpoint::{self, Model as Endpoint},
@@ -8,14 +8,14 @@ use rules::delivery::settle::{EndpointState, Settled, Tried, settle};
 
 /// Commits the outcomes, and performs what follows from them.
 #[boxed]
-pub async fn commit(deps: &Deps, mut endpoint_state: EndpointState, tried: &[Tried]) -> Result<Settled> {
+pub async fn commit(deps: &Deps, of: Of, mut endpoint_state: EndpointState, tried: &[Tried]) -> Result<Settled> {
     let mut tries = 0;
     loop {
         let mut settled = settle(endpoint_state, tried, &deps.limits, deps.clock.now(), rand::random())?;
         if let Some(endpoint) = &settled.endpoint_state.endpoint {
             facts::add(deps, endpoint.key(), &settled.effects, &mut settled.commit).await?;
         }
-        match deps.writer.commit(std::mem::take(&mut settled.commit)).await {
+        match deps.writer.commit(of, std::mem::take(&mut settled.commit)).await {
             Ok(()) => {
                 deps.router.perform(std::mem::take(&mut settled.effects));
                 return Ok(settled);

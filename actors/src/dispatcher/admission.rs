@@ -35,7 +35,7 @@ impl State {
         let (id, leg) = (session.call.id, call.leg.clone());
         // Before the commit, so that nobody takes the call for one that a crash cut off.
         deps.calls.insert(id, call);
-        if let Err(error) = deps.writer.commit(commit).await {
+        if let Err(error) = deps.writer.commit(self.known.tenant.into(), commit).await {
             deps.calls.remove(id);
             return Err(error);
         }

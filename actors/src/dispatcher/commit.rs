@@ -6,7 +6,7 @@ use super::{
     rounds::Intents,
     state::State,
 };
-use crate::deps::Deps;
+use crate::{deps::Deps, leases::Of};
 use entities::{
     Error, Result, boxed,
     ids::{CampaignId, TrunkId},
@@ -40,7 +40,8 @@ impl State {
                 failed.get_or_insert(error);
             }
         };
-        let settled = join_all(intents.settled.into_iter().map(|commit| deps.writer.commit(commit)));
+        let of = Of::from(self.known.tenant);
+        let settled = join_all(intents.settled.into_iter().map(|commit| deps.writer.commit(of, commit)));
         let (calls, dials): (Vec<_>, Vec<_>) = intents
             .dials
             .into_iter()
@@ -54,7 +55,7 @@ impl State {
                  }| {
                     // Before the commit, so that nobody takes the call for one that a crash cut off.
                     deps.calls.insert(session.call.id, call);
-                    ((session, at, effects), deps.writer.commit(commit))
+                    ((session, at, effects), deps.writer.commit(of, commit))
                 },
             )
             .unzip();
@@ -68,7 +69,7 @@ impl State {
                     commit,
                     effects,
                 } = intent;
-                ((message, permit, at, effects), deps.writer.commit(commit))
+                ((message, permit, at, effects), deps.writer.commit(of, commit))
             })
             .unzip();
         let (settled, dialed, written) = futures_util::future::join3(settled, join_all(dials), join_all(written)).await;
@@ -86,7 +87,7 @@ impl State {
                 deps.pacing_report.dialed(campaign, at);
             }
             let paced = self.paced(campaign, None);
-            at_its_moment(deps, self.limiter.clone(), paced, at, move |deps, _| {
+            at_its_moment(deps, of, self.limiter.clone(), paced, at, move |deps, _| {
                 message.send(deps, permit)
             });
         }
@@ -108,7 +109,7 @@ impl State {
                 deps.pacing_report.dialed(campaign, at);
             }
             let paced = self.paced(campaign, session.call.trunk_id);
-            at_its_moment(deps, self.limiter.clone(), paced, at, move |deps, late| {
+            at_its_moment(deps, of, self.limiter.clone(), paced, at, move |deps, late| {
                 place(deps, session, at, late)
             });
         }

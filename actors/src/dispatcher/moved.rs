@@ -37,7 +37,7 @@ pub async fn follow(deps: &Deps, tenant: TenantId) -> Result<bool> {
             ..row
         }));
         let is_full = commit.changes.sessions.len() as u64 == MOST;
-        match deps.writer.commit(commit).await {
+        match deps.writer.commit(tenant.into(), commit).await {
             Ok(()) if !is_full => {}
             // One of them has changed at this moment: all are looked at again.
             Ok(()) | Err(Error::Stale) => return Ok(true),

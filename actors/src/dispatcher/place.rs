@@ -1,5 +1,5 @@
 //! The last step of a dispatch: a call, or a message, that is committed leaves at its moment, or not at all.
-use crate::deps::Deps;
+use crate::{deps::Deps, leases::Of};
 use entities::{
     ids::{SessionId, TenantScoped},
     session as sessions,
@@ -18,6 +18,7 @@ use std::sync::Arc;
 /// has a rate beside the tenant.
 pub fn at_its_moment(
     deps: &Deps,
+    of: Of,
     limiter: Arc<LastSecondLimiter>,
     paced: Vec<(Paced, f64)>,
     at: Moment,
@@ -33,10 +34,11 @@ pub fn at_its_moment(
             busy = deps.clock.busy_until(free_at, busy).await;
         }
         limiter.end_to_wait();
-        deps.fence.pass(&deps.db).await;
+        let moved = deps.fence.pass(&deps.db, of).await.is_err();
         // The last look at the clock: what stalled the process has stalled everything above.
         let times = deps.clock.times();
-        let late = times.in_doubt
+        let late = moved
+            || times.in_doubt
             || times.ours > at.plus_millis(PLACED_WITHIN_MS)
             || times.wall > wall_at.plus_millis(PLACED_WITHIN_MS);
         hand_over(&deps, late);

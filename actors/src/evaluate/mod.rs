@@ -94,10 +94,11 @@ fn nothing() -> Evaluated {
 }
 
 async fn close(deps: &Deps, mut job: Job) -> Result<()> {
+    let of = job.tenant_id.into();
     job.status = Status::Done;
     let mut commit = Commit::default();
     commit.changes.evaluations.push(job);
-    deps.writer.commit(commit).await
+    deps.writer.commit(of, commit).await
 }
 
 /// The session decides what of it counts.

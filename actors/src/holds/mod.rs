@@ -4,6 +4,7 @@ pub mod state;
 use crate::{
     deps::Deps,
     holds::state::{Hold, Seen},
+    leases::Of,
 };
 use entities::{
     Error, Result, boxed,
@@ -164,7 +165,7 @@ pub fn measure(deps: &Deps) {
 async fn store(deps: &Deps) -> Result<()> {
     let text = ClockStatus::of(&deps.clock).text();
     deps.writer
-        .run(move |db| {
+        .run(Of::Anybody, move |db| {
             let text = text.clone();
             Box::pin(async move {
                 meta::set(db, CLOCK, &text).await?;

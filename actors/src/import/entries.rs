@@ -42,7 +42,7 @@ pub(super) async fn entries(
     }
     rejected.sort_by_key(|rejection| rejection.line);
     let (slice, asked, rejected, now) = (Arc::new(slice), Arc::new(asked), Arc::new(rejected), deps.clock.now());
-    size.write(deps, move |db| {
+    size.write(deps, key.tenant_id, move |db| {
         let (slice, asked, rejected) = (slice.clone(), asked.clone(), rejected.clone());
         Box::pin(async move {
             let mut commit = Commit::default();

@@ -66,7 +66,7 @@ pub async fn start<I>(deps: &Deps, owner: TenantScoped<I>, new: New) -> Result<M
     let (job, body) = (row.clone(), new.body);
     let row = deps
         .writer
-        .run(move |db| {
+        .run(row.tenant_id, move |db| {
             let (job, body) = (job.clone(), body.clone());
             Box::pin(async move {
                 // A repeat of a request that was cut off after its commit.
@@ -210,7 +210,7 @@ async fn contacts(
     let sorted = Arc::new(intake::sort(deps, campaign, &reading, given));
     let ends = slice.is_last;
     let (slice, lines, now) = (Arc::new(slice), Arc::new(lines), deps.clock.now());
-    size.write(deps, move |db| {
+    size.write(deps, key.tenant_id, move |db| {
         let (sorted, slice, lines) = (sorted.clone(), slice.clone(), lines.clone());
         Box::pin(async move {
             let (added, commit) = intake::insert(db, campaign, &sorted).await?;
@@ -249,7 +249,7 @@ async fn give_up(deps: &Deps, key: TenantScoped<ImportId>, error: &Error) -> Res
         tracing::error!(%error, import = %key.id, "an import failed");
     }
     deps.writer
-        .run(move |db| {
+        .run(key.tenant_id, move |db| {
             let why = why.clone();
             Box::pin(async move {
                 let mut job = import::load(db, key).await?;

@@ -1,5 +1,5 @@
 //! The one actor that empties the outbox: oldest first, one mail after the other, with its own plan of retries.
-use crate::deps::Deps;
+use crate::{deps::Deps, leases::Of};
 use actix::prelude::*;
 use adapters::mail::post::Undelivered;
 use entities::{
@@ -110,7 +110,9 @@ async fn empty(deps: &Deps) -> Result<Option<Moment>> {
             return mail::next_due_at(&deps.db.read).await;
         }
         for row in due {
-            deps.fence.pass(&deps.db).await;
+            if deps.fence.pass(&deps.db, Of::Installation).await.is_err() {
+                return Ok(None);
+            }
             let sent = match opened(deps, &row) {
                 Ok(open) => deps.post.deliver(&open).await,
                 Err(error) => Err(Undelivered::Final(error.to_string())),
@@ -139,7 +141,7 @@ async fn write_down(deps: &Deps, row: Row) {
         let row = row.clone();
         let written = deps
             .writer
-            .run(move |db| {
+            .run(Of::Installation, move |db| {
                 let row = row.clone();
                 Box::pin(async move {
                     mail::save(db, &[row]).await?;

@@ -33,7 +33,7 @@ impl Stored for Session {
             Phase::Dialing { dialed_at: began, .. } | Phase::Conversing(ActiveCall { started_at: began, .. })
                 if !deps.calls.contains(self.call.id) =>
             {
-                let last_seen = deps.heartbeat.last_seen(*began, deps.clock.now());
+                let last_seen = deps.last_seen(self.call.tenant_id, *began);
                 Some(Command::Lose { last_seen })
             }
             Phase::Dialing { dialed_at, .. }

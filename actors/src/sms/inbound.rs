@@ -51,21 +51,11 @@ const MAX_CHARS: usize = 1600;
 /// Workspaces that may have texted one person from a number that they share.
 const MAX_SENDERS: u16 = 1000;
 
-/// A live text: to the workspace that has claimed the number. To one that nobody has, to the workspace that wrote last from it;
-/// but a STOP goes to all that did, also where the number has moved since.
+/// Whose a live text is: the workspace's that has claimed the number. One to a number that nobody has is that of the workspace that
+/// wrote last from it; but a STOP goes to all that did, also where the number has moved since.
 #[boxed]
-pub async fn receive_live(deps: &Deps, arriving: Arriving) -> Result<Option<String>> {
+pub async fn addressees(deps: &Deps, arriving: &Arriving) -> Result<Vec<TenantId>> {
     let to_all = words::wish(&arriving.body) == Some(Wish::Stop);
-    let mut reply = None;
-    for tenant in addressees(deps, &arriving, to_all).await? {
-        let received = receive(deps, (tenant, Env::Live), deps.ids.next(), arriving.clone()).await?;
-        // One answer, however many were told.
-        reply = reply.or(received.reply);
-    }
-    Ok(reply)
-}
-
-async fn addressees(deps: &Deps, arriving: &Arriving, to_all: bool) -> Result<Vec<TenantId>> {
     let db = &deps.db.read;
     let owner = number::owner_of(db, &arriving.to_number).await?;
     let is_free = number_claim::load(db, &arriving.to_number).await?.is_none();
@@ -89,7 +79,7 @@ pub async fn receive(deps: &Deps, owner: (TenantId, Env), id: SmsId, arriving: A
     let (now, entry) = (deps.clock.now(), deps.ids.next());
     let (wish, help) = (words::wish(&arriving.body), deps.sms.help_text.clone());
     deps.writer
-        .run(move |db| {
+        .run(owner.0, move |db| {
             let (arriving, help) = (arriving.clone(), help.clone());
             Box::pin(async move {
                 if let Some(message) = sms_message::inbound(db, owner, &arriving.provider_message_id).await? {

@@ -134,7 +134,7 @@ pub async fn send_now(deps: &Deps, owner: (TenantId, Env), to: E164, body: Strin
         sent_at: deps.clock.now(),
         seq: 0,
     });
-    match deps.writer.commit(commit).await {
+    match deps.writer.commit(tenant_id.into(), commit).await {
         // Something has changed since it was read.
         Err(Error::Stale) => {
             holds::check(deps).await?;
@@ -151,7 +151,7 @@ pub async fn send_now(deps: &Deps, owner: (TenantId, Env), to: E164, body: Strin
         attempt: 1,
         report_to: None,
     };
-    deps.fence.pass(&deps.db).await;
+    deps.fence.pass(&deps.db, tenant_id.into()).await?;
     match door.provider.send(message).await.outcome {
         SmsOutcome::Taken(_) => Ok(()),
         SmsOutcome::Refused(fault) => Err(Error::invalid(

@@ -15,7 +15,11 @@ use crate::{
     carrier::Carrier,
     deps::Deps,
 };
-use entities::{Result, boxed, ids::SessionId, session::EndedBy};
+use entities::{
+    Result, boxed,
+    ids::{SessionId, TenantId},
+    session::EndedBy,
+};
 use futures_util::FutureExt;
 use media::bridge::MediaBridge;
 use rules::session::command::Command;
@@ -89,7 +93,17 @@ impl Switchboard {
         };
         deps.runtime.spawn(admission::run(deps.clone(), self.clone(), arriving));
         self.listen(deps);
-        orphans::sweep(deps, self).await
+        // A node has no workspace yet: see `take_over`.
+        match deps.fence.leases().node() {
+            None => orphans::sweep(deps, self, None).await,
+            Some(_) => Ok(()),
+        }
+    }
+
+    /// Ends what another node has left of these workspaces. Before any of them is registered or dialled for.
+    #[boxed]
+    pub async fn take_over(&self, deps: &Deps, of: &[TenantId]) -> Result<()> {
+        orphans::sweep(deps, self, Some(of)).await
     }
 
     fn listen(&self, deps: &Deps) {

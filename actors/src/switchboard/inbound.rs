@@ -22,6 +22,7 @@ use crate::{
     call::leg::{Leg, Ways},
     deps::Deps,
     inbound::{self, Arriving, Taken},
+    trunk::elsewhere,
 };
 use bytes::Bytes;
 use entities::{
@@ -39,7 +40,7 @@ use rules::session::command::Command as SessionCommand;
 use runtime::supervise::panic_text;
 use sip::{
     call::{Call, CallIdentity, Command, Happening, Local, offer_of},
-    message::{Address, Fields, Name, Request, Response, uri_text},
+    message::{Address, Fields, Name, Request, Response, Transport, uri_text},
 };
 use std::{
     panic::AssertUnwindSafe,
@@ -108,6 +109,13 @@ struct Incoming<'a> {
     tag: String,
 }
 
+/// Why it is not begun here.
+enum Unfound {
+    Refused(u16, &'static str),
+    /// Another node has the number's workspace.
+    Elsewhere(Number),
+}
+
 /// Whose call it is.
 struct Found {
     number: Number,
@@ -136,7 +144,8 @@ impl Incoming<'_> {
         self.reply(&request, &request.response(100, "Trying", None));
         let found = match self.find(&request, &trunks).await {
             Ok(Ok(found)) => found,
-            Ok(Err((code, reason))) => return self.refuse(&request, code, reason),
+            Ok(Err(Unfound::Refused(code, reason))) => return self.refuse(&request, code, reason),
+            Ok(Err(Unfound::Elsewhere(number))) => return self.send_on(&request, &number).await,
             Err(error) => {
                 tracing::warn!(%error, "a call that came in could not be looked up");
                 return self.reply(&request, &busy(&request, &self.tag));
@@ -155,15 +164,11 @@ impl Incoming<'_> {
     }
 
     /// The inner error: the answer.
-    async fn find(
-        &self,
-        request: &Request,
-        trunks: &[TrunkId],
-    ) -> entities::Result<Result<Found, (u16, &'static str)>> {
+    async fn find(&self, request: &Request, trunks: &[TrunkId]) -> entities::Result<Result<Found, Unfound>> {
         let db = &self.deps.db.read;
         // Of a process that was killed: nobody knows any more what was said to it.
         if sip_leg::of_call_id(db, request.call_id()).await?.is_some() {
-            return Ok(Err((500, "Server Internal Error")));
+            return Ok(Err(Unfound::Refused(500, "Server Internal Error")));
         }
         let rows = sip_trunk::of_ids(db, trunks).await?;
         let users = [called(request), request.user_of(Name::TO)];
@@ -176,17 +181,50 @@ impl Incoming<'_> {
             }
         }
         let Some(number) = number::called_over(db, trunks, &candidates).await? else {
-            return Ok(Err((404, "Not Found")));
+            return Ok(Err(Unfound::Refused(404, "Not Found")));
         };
         let Some(trunk) = number.trunk_id else {
-            return Ok(Err((404, "Not Found")));
+            return Ok(Err(Unfound::Refused(404, "Not Found")));
         };
+        if !self.deps.fence.leases().serves(number.tenant_id) {
+            return Ok(Err(Unfound::Elsewhere(number)));
+        }
         let account = match account(self.deps, self.switchboard, number.tenant_id, trunk).await {
-            Err(Error::NotFound(_)) => return Ok(Err((404, "Not Found"))),
+            Err(Error::NotFound(_)) => return Ok(Err(Unfound::Refused(404, "Not Found"))),
             found => found?,
         };
         let home = home(self.deps, number.tenant_id).await?;
         Ok(Ok(Found { number, account, home }))
+    }
+
+    /// Another node has its workspace: whoever calls is told where that is, and calls there.
+    async fn send_on(&self, request: &Request, number: &Number) {
+        let transport = match self.source.transport {
+            Transport::Udp => "udp",
+            Transport::Tcp => "tcp",
+            // Its port is not the one that others are told.
+            Transport::Tls => return self.reply(request, &busy(request, &self.tag)),
+        };
+        let is_plain = |user: &String| {
+            user.chars()
+                .all(|char| char.is_ascii_alphanumeric() || "+-._".contains(char))
+        };
+        let user = called(request).filter(is_plain);
+        let user = user.unwrap_or_else(|| number.phone_number.as_str().to_owned());
+        match elsewhere::contact(self.deps, number.tenant_id, &user, transport).await {
+            Ok(Some(contact)) => {
+                metrics::counter!("callboard_calls_sent_on_total").increment(1);
+                let mut response = request.response(302, "Moved Temporarily", Some(&self.tag));
+                response.headers.insert(Name::CONTACT, contact);
+                self.reply(request, &response);
+            }
+            // It is on its way, or its node carries no calls.
+            Ok(None) => self.reply(request, &busy(request, &self.tag)),
+            Err(error) => {
+                tracing::warn!(%error, "it is not known which node answers a call that came in");
+                self.reply(request, &busy(request, &self.tag));
+            }
+        }
     }
 
     async fn begin(self, request: Request, found: Found, mailbox: Mailbox) {

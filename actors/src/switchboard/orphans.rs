@@ -16,7 +16,7 @@ use crate::deps::Deps;
 use adapters::trunk::on_the_wire;
 use entities::{
     Result, boxed,
-    ids::SipLegId,
+    ids::{SipLegId, TenantId},
     sip_leg::{self, Model, Phase},
 };
 use rules::commit::Commit;
@@ -33,12 +33,12 @@ const AT_ONCE: u64 = 500;
 /// The user in our Contact, where no number of ours is known.
 const USER: &str = "callboard";
 
-/// Begins to end them all; that goes on by itself.
+/// Begins to end them all, or those of these workspaces; that goes on by itself.
 #[boxed]
-pub async fn sweep(deps: &Deps, switchboard: &Switchboard) -> Result<()> {
+pub async fn sweep(deps: &Deps, switchboard: &Switchboard, of: Option<&[TenantId]>) -> Result<()> {
     let mut after: Option<SipLegId> = None;
     loop {
-        let rows = sip_leg::all_open(&deps.db.read, after, AT_ONCE).await?;
+        let rows = sip_leg::all_open(&deps.db.read, of, after, AT_ONCE).await?;
         let Some(last) = rows.last() else { return Ok(()) };
         after = Some(last.id);
         tracing::info!(
@@ -58,7 +58,7 @@ pub fn begin(deps: &Deps, switchboard: &Switchboard, row: Model) {
     };
     let (its, switchboard) = (deps.clone(), switchboard.clone());
     deps.runtime.spawn(async move {
-        let id = row.id;
+        let (id, tenant) = (row.id, row.tenant_id);
         // An INVITE that came in and was not answered: its caller repeats it, and is told then; or it gives up.
         let is_unanswered = switchboard.identity.is_ours(&row.call_id).is_none() && row.remote_tag.is_none();
         match is_unanswered {
@@ -70,7 +70,7 @@ pub fn begin(deps: &Deps, switchboard: &Switchboard, row: Model) {
         }
         let mut commit = Commit::default();
         commit.changes.sip_legs_gone.push(id);
-        if let Err(error) = its.writer.commit(commit).await {
+        if let Err(error) = its.writer.commit(tenant.into(), commit).await {
             tracing::warn!(%error, "the row of a leg that is over stays until the next start");
         }
     });

@@ -82,7 +82,7 @@ async fn note_late(deps: &Deps, key: Key, detail: String) {
     }
     let mut commit = Commit::default();
     commit.changes.timeline_entries.push((key.id, entry));
-    if let Err(error) = deps.writer.commit(commit).await {
+    if let Err(error) = deps.writer.commit(key.tenant_id.into(), commit).await {
         tracing::warn!(%error, "what was said on a leg is in no timeline");
     }
 }

@@ -339,7 +339,7 @@ impl Signalling {
         }
         let mut commit = Commit::default();
         commit.changes.sip_legs_gone.push(self.row.id);
-        if let Err(error) = self.deps.writer.commit(commit).await {
+        if let Err(error) = self.deps.writer.commit(self.row.tenant_id.into(), commit).await {
             tracing::warn!(%error, "the row of a leg that is over stays until the next start");
         }
     }
@@ -386,8 +386,9 @@ fn is_long(dial: &Dial) -> bool {
 
 async fn store(deps: &Deps, row: sip_leg::Model) -> entities::Result<()> {
     let mut commit = Commit::default();
+    let of = row.tenant_id.into();
     commit.changes.sip_legs.push(row);
-    deps.writer.commit(commit).await
+    deps.writer.commit(of, commit).await
 }
 
 /// Who we are on the wire. `user`: of our Contact.

@@ -192,7 +192,7 @@ pub async fn look_at_all(deps: &Deps) -> Result<()> {
     let used = number::trunks_in_use(&deps.db.read).await?;
     let mut after = None;
     loop {
-        let page = sip_trunk::all_after(&deps.db.read, after, AT_ONCE).await?;
+        let page = sip_trunk::all_after(&deps.db.read, deps.share(), after, AT_ONCE).await?;
         let Some(last) = page.last() else {
             return Ok(());
         };

@@ -2,6 +2,7 @@
 //! dispatchers, calls and users see how each of them stands.
 pub mod actor;
 pub mod board;
+pub mod elsewhere;
 pub mod options;
 mod reach;
 mod speaking;

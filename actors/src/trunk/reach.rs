@@ -1,4 +1,5 @@
 //! Where a trunk's peer is, and sending there: the looks, its addresses on the board, and whom we listen to because of it.
+use super::elsewhere;
 use crate::{
     deps::Deps,
     switchboard::{line::Target, phones::Switchboard, table::Mailbox},
@@ -121,6 +122,7 @@ impl Reach {
     fn lead_to(&mut self, addresses: Vec<SocketAddr>, of_host: Option<Vec<SocketAddr>>) {
         let callers = of_host.as_deref().unwrap_or(&addresses);
         let sources = self.peering.sources(&addresses, callers);
+        elsewhere::publish(&self.deps, (self.tenant, self.trunk), &sources);
         self.phones.line().sources().set((self.tenant, self.trunk), sources);
         let name = self.peering.next_hop().host();
         let peer = (!addresses.is_empty()).then(|| (self.peering.transport, name.into(), addresses.clone()));

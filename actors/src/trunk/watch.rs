@@ -112,7 +112,10 @@ impl Watch {
             let deps = self.reach.deps.clone();
             tokio::select! {
                 biased;
-                () = deps.fence.pass(&deps.db) => {}
+                passed = deps.fence.pass(&deps.db, self.reach.tenant.into()) => match passed {
+                    Ok(()) => {}
+                    Err(_) => return,
+                },
                 // Nobody knows whose the binding is: it ends by itself, and the next one to speak is not waited for.
                 _ = &mut stop => return,
             }

@@ -81,7 +81,7 @@ pub async fn ask(
     let its = deps.clone();
     let making = deps
         .writer
-        .run(move |db| {
+        .run(tenant, move |db| {
             let (deps, asked) = (its.clone(), asked.clone());
             Box::pin(async move {
                 let now = deps.clock.now();
@@ -216,7 +216,7 @@ pub async fn confirm(
 ) -> Result<Confirmed> {
     let its = deps.clone();
     deps.writer
-        .run(move |db| {
+        .run(tenant, move |db| {
             let (deps, code) = (its.clone(), code.clone());
             Box::pin(async move {
                 let before = store::load(db, tenant, id).await?;

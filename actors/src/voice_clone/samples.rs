@@ -52,7 +52,7 @@ pub async fn put(
     };
     let mut commit = Commit::default();
     commit.changes.voice_samples.push(sample.clone());
-    deps.writer.commit(commit).await?;
+    deps.writer.commit(tenant_id.into(), commit).await?;
     let put = deps.studio.vault.put(&name(&sample), file).await;
     put.map_err(|failure| Error::Unavailable(failure.to_string()))?;
     Ok(sample)
@@ -70,6 +70,13 @@ pub fn whole(samples: &[Sample]) -> Vec<Sample> {
 /// Erases samples that no voice has taken. What fails is found again by `sweep`.
 #[boxed]
 pub async fn drop_all(deps: &Deps, samples: &[Sample]) -> Result<()> {
+    for of_one in samples.chunk_by(|one, next| one.tenant_id == next.tenant_id) {
+        drop_some(deps, of_one[0].tenant_id, of_one).await?;
+    }
+    Ok(())
+}
+
+async fn drop_some(deps: &Deps, tenant: TenantId, samples: &[Sample]) -> Result<()> {
     let mut erased = Vec::new();
     for sample in samples {
         match deps.studio.vault.erase(&name(sample)).await {
@@ -80,7 +87,7 @@ pub async fn drop_all(deps: &Deps, samples: &[Sample]) -> Result<()> {
     if erased.is_empty() {
         return Ok(());
     }
-    let gone = deps.writer.run(move |db| {
+    let gone = deps.writer.run(tenant, move |db| {
         let erased = erased.clone();
         Box::pin(async move {
             sample::delete(db, &erased).await?;
@@ -105,5 +112,5 @@ pub async fn comes_due(deps: &Deps, by: Moment) -> Result<bool> {
 }
 
 async fn abandoned(deps: &Deps, at: Moment, limit: u64) -> Result<Vec<Sample>> {
-    sample::abandoned(&deps.db.read, at.plus_seconds(-ABANDONED_SECONDS), limit).await
+    sample::abandoned(&deps.db.read, deps.share(), at.plus_seconds(-ABANDONED_SECONDS), limit).await
 }

@@ -1,14 +1,15 @@
 //! The writer's loop: batches, their transactions, and what follows a commit.
-use super::{BATCH, Item, Setup, Work, Writer, health::Vitals, subscriptions::Subscriptions};
-use crate::credits::posting::Booking;
+use super::{BATCH, Change, Item, Setup, Work, Writer, health::Vitals, places::Places, subscriptions::Subscriptions};
+use crate::{credits::posting::Booking, leases::Since};
 use entities::{
     Error, Result, boxed, campaign_move,
     changes::{Applied, Changes, Guard},
-    connection::{Connection, Transaction},
+    connection::Transaction,
     delivery::{self, Origin},
     event as stored,
     ids::{EndpointId, TenantId, TenantScoped},
     meta,
+    workspace_lease::{self, Taken},
 };
 use futures_util::FutureExt;
 use rules::{
@@ -37,7 +38,7 @@ pub(super) struct Engine {
     setup: Setup,
     watchers: broadcast::Sender<Committed>,
     subscriptions: Arc<Subscriptions>,
-    next_seq: i64,
+    places: Places,
     /// A commit failed and may have reached the disk all the same, or may yet: before the next one the rest of it is ended,
     /// and the order is read anew.
     in_doubt: bool,
@@ -49,7 +50,7 @@ pub(super) struct Engine {
 /// A batch on its way: what is written, and what follows once it is.
 struct Batch {
     subscriptions: Arc<Subscriptions>,
-    next_seq: i64,
+    places: Places,
     events: Vec<Committed>,
     deliveries: Vec<(TenantScoped<EndpointId>, delivery::Model, Committed)>,
     /// Tenants that may spend more, or less, than before.
@@ -59,9 +60,10 @@ struct Batch {
 impl Engine {
     #[boxed]
     pub async fn new(setup: Setup, door: &Writer) -> Result<Self> {
-        let subscriptions = Subscriptions::load(&setup.db.read).await?;
+        let share = setup.fence.leases().share();
+        let subscriptions = Subscriptions::load(&setup.db.read, share).await?;
         Ok(Engine {
-            next_seq: next_seq(&setup.db.read).await?,
+            places: Places::at_start(&setup.db.read, share).await?,
             subscriptions: Arc::new(subscriptions),
             watchers: door.watchers.clone(),
             in_doubt: false,
@@ -102,7 +104,7 @@ impl Engine {
                                 .any(|key| key.0 != "tally" && written.contains(key))
                                 && !drains(commit)
                         }
-                        Work::Job(_) | Work::Upkeep(_) => false,
+                        Work::Job(_) | Work::Upkeep(_) | Work::Leases(_) => false,
                     }) {
                         if let Work::Commit(commit) = &next.work {
                             written.extend(commit.changes.written());
@@ -123,6 +125,13 @@ impl Engine {
     }
 
     async fn write(&mut self, mut batch: Vec<Item>) {
+        // Between two batches workspaces come and go, and never within one.
+        for moved in batch.extract_if(.., |item| !self.setup.fence.leases().holds(item.of)) {
+            let _ = moved.done.send(Err(Error::Moved));
+        }
+        if batch.is_empty() {
+            return;
+        }
         if self.in_doubt {
             // They have waited behind what failed: with one more that takes as long they would wait longer than is promised.
             for late in batch.extract_if(.., |item| item.handed_in.elapsed() > PATIENCE) {
@@ -206,13 +215,22 @@ impl Engine {
         self.setup.fence.assert(&transaction).await?;
         if self.in_doubt {
             // Inside the transaction: nothing can land between this look and what is written by it.
-            self.next_seq = next_seq(&transaction).await?;
-            self.subscriptions = Arc::new(Subscriptions::load(&transaction).await?);
+            self.renew(&transaction).await?;
             self.in_doubt = false;
         }
+        if let [
+            Item {
+                work: Work::Leases(change),
+                ..
+            },
+        ] = items
+        {
+            return self.change(transaction, change.clone()).await;
+        }
+        self.places.make_room(&transaction).await?;
         let mut draught = Batch {
             subscriptions: self.subscriptions.clone(),
-            next_seq: self.next_seq,
+            places: self.places,
             events: Vec::new(),
             deliveries: Vec::new(),
             credited: Vec::new(),
@@ -220,6 +238,7 @@ impl Engine {
         let mut changes = Changes::default();
         for item in items {
             match &item.work {
+                Work::Leases(_) => {}
                 Work::Commit(commit) => self.add(&mut changes, &mut draught, &commit.changes, &commit.events),
                 Work::Job(job) | Work::Upkeep(job) => {
                     let commit = job(&transaction).await?;
@@ -229,6 +248,7 @@ impl Engine {
         }
         self.book(&transaction, &mut changes, &mut draught).await?;
         let times = self.setup.clock.times();
+        draught.places.check()?;
         let applied = changes.apply(&transaction, times).await?;
         if items.is_empty() {
             // A commit of nothing would stand on a full disk too.
@@ -236,6 +256,56 @@ impl Engine {
         }
         transaction.commit().await?;
         self.committed(draught, applied);
+        Ok(())
+    }
+
+    /// Reads anew what others may have changed: places, and who receives what.
+    async fn renew(&mut self, db: &Transaction) -> Result<()> {
+        let share = self.setup.fence.leases().share();
+        self.places = Places::renewed(db, share).await?;
+        self.subscriptions = Arc::new(Subscriptions::load(db, share).await?);
+        Ok(())
+    }
+
+    /// Workspaces come or go.
+    async fn change(&mut self, db: Transaction, change: Change) -> Result<()> {
+        let leases = self.setup.fence.leases().clone();
+        let Some(node) = leases.node() else {
+            return Err(Error::Internal("one process alone has every workspace".into()));
+        };
+        let taken = match change {
+            Change::Take(most) => workspace_lease::take(&db, node, most).await?,
+            Change::TakeOne(tenant) => workspace_lease::take_one(&db, node, tenant).await?,
+            Change::Recall => {
+                let all = workspace_lease::of(&db, node).await?;
+                let unknown = all.into_iter().filter(|taken| !leases.holds(taken.tenant_id));
+                unknown.collect()
+            }
+            Change::GiveUp { tenants, wanted_by } => {
+                workspace_lease::give_up(&db, node, &tenants, wanted_by).await?;
+                // Should it fail in doubt, nothing is written for them any more; a restart finds whose they are.
+                leases.gave_up(&tenants);
+                return Ok(db.commit().await?);
+            }
+        };
+        if taken.is_empty() {
+            return Ok(db.commit().await?);
+        }
+        // Whoever had them has written since this node last looked.
+        self.renew(&db).await?;
+        if let Some(newest) = stored::last_id(&db).await? {
+            self.setup.ids.start_after(newest.0);
+        }
+        db.commit().await?;
+        let taken_at = self.setup.clock.now();
+        for Taken {
+            tenant_id,
+            is_new,
+            last_seen_at: last_seen,
+        } in taken
+        {
+            leases.took(tenant_id, is_new, Since { last_seen, taken_at });
+        }
         Ok(())
     }
 
@@ -249,9 +319,8 @@ impl Engine {
             terms: &self.setup.terms,
             ids: &self.setup.ids,
             now: self.setup.clock.now(),
-            seq: draught.next_seq,
+            seq: draught.places.next(),
         };
-        draught.next_seq += 1;
         let booked = booking.book(db, &movements).await?;
         self.add(changes, draught, &booked.changes, &booked.events);
         draught.credited.extend(booked.turned);
@@ -267,7 +336,7 @@ impl Engine {
             let id = draft.id.unwrap_or_else(|| self.setup.ids.next());
             let now = self.setup.clock.now();
             let event = Arc::new(stored::Model {
-                seq: draught.next_seq,
+                seq: draught.places.next(),
                 id,
                 tenant_id: draft.tenant_id,
                 env: draft.env,
@@ -276,7 +345,6 @@ impl Engine {
                 created_at: now,
                 body: event::envelope(id, draft, now),
             });
-            draught.next_seq += 1;
             all.events.push(at_rest::sealed(&self.setup.keyring, &event));
             // A test goes to the endpoint that was named, by the request that asked for it.
             let receivers = if draft.event_type == "webhook.test" {
@@ -314,8 +382,7 @@ impl Engine {
         {
             return changes;
         }
-        let seq = draught.next_seq;
-        draught.next_seq += 1;
+        let seq = draught.places.next();
         for dial in &mut changes.dials {
             dial.seq = seq;
         }
@@ -342,7 +409,7 @@ impl Engine {
 
     fn committed(&mut self, draught: Batch, applied: Applied) {
         self.subscriptions = draught.subscriptions;
-        self.next_seq = draught.next_seq;
+        self.places = draught.places;
         metrics::counter!("callboard_events_total").increment(draught.events.len() as u64);
         for event in draught.events {
             // Nobody may be watching.
@@ -366,19 +433,6 @@ impl Engine {
 
 fn given_up() -> Error {
     Error::Unavailable("commits have failed for a while".into())
-}
-
-/// What follows the last place that anything was given.
-async fn next_seq(db: &Connection) -> Result<i64> {
-    let last = [
-        stored::last_seq(db).await?,
-        entities::dnc::last_seq(db).await?,
-        campaign_move::last_seq(db).await?,
-        entities::dial::last_seq_of_open(db).await?,
-        entities::ledger::last_seq(db).await?,
-        entities::message_send::last_seq(db).await?,
-    ];
-    Ok(last.into_iter().max().unwrap_or(0) + 1)
 }
 
 /// Does it depend on a campaign's counts? Then it is written alone, after all that count.

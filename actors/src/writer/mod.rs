@@ -7,19 +7,20 @@
 //! may still land is ended ([`Db::renew_writer`]), and the order is read anew inside the new transaction.
 mod engine;
 mod health;
+mod places;
 mod subscriptions;
 
 pub use health::Health;
 use rules::commit::{Commit, Committed};
 
-use crate::fence::Fence;
+use crate::{fence::Fence, leases::Of};
 use engine::Engine;
 use entities::{
     Error, Result, boxed,
     connection::Transaction,
     db::Db,
     delivery,
-    ids::{CampaignId, EndpointId, TenantId, TenantScoped},
+    ids::{CampaignId, EndpointId, NodeId, TenantId, TenantScoped},
 };
 use futures_util::future::BoxFuture;
 use health::Vitals;
@@ -43,9 +44,27 @@ enum Work {
     Job(Job),
     /// A job that leaves nobody anything to do.
     Upkeep(Job),
+    /// Workspaces that come or go.
+    Leases(Change),
+}
+
+/// What becomes of the workspaces that this node has.
+#[derive(Clone, Debug)]
+enum Change {
+    /// So many more, of those that nobody has.
+    Take(u64),
+    /// This one, if nobody has it.
+    TakeOne(TenantId),
+    /// All that are this node's by the rows: a commit that took some was given up, and stood.
+    Recall,
+    GiveUp {
+        tenants: Vec<TenantId>,
+        wanted_by: Option<NodeId>,
+    },
 }
 
 struct Item {
+    of: Of,
     work: Work,
     handed_in: Instant,
     done: oneshot::Sender<Result<()>>,
@@ -107,41 +126,45 @@ impl Writer {
         Ok((writer, tokio::spawn(engine.run(receiver))))
     }
 
-    /// Resolves after the commit that holds all of it.
+    /// Resolves after the commit that holds all of it. `of`: whose it is, as for all that is handed in; [`Error::Moved`] if another
+    /// node has that workspace.
     #[boxed]
-    pub async fn commit(&self, commit: Commit) -> Result<()> {
-        self.hand_in(Work::Commit(Box::new(commit))).await
+    pub async fn commit(&self, of: Of, commit: Commit) -> Result<()> {
+        self.hand_in(of, Work::Commit(Box::new(commit))).await
     }
 
     /// Runs a job in a transaction; resolves after its commit.
     #[boxed]
-    pub async fn job(&self, job: Job) -> Result<()> {
-        self.hand_in(Work::Job(job)).await
+    pub async fn job(&self, of: Of, job: Job) -> Result<()> {
+        self.hand_in(of, Work::Job(job)).await
     }
 
     /// Runs `job` in a transaction and answers its value after the commit.
-    pub async fn run<T, F>(&self, job: F) -> Result<T>
+    pub async fn run<T, F>(&self, of: impl Into<Of>, job: F) -> Result<T>
     where
         T: Send + 'static,
         F: for<'a> Fn(&'a Transaction) -> BoxFuture<'a, Result<(T, Commit)>> + Send + Sync + 'static,
     {
         let slot: Arc<Mutex<Option<T>>> = Arc::default();
         let (filled, job) = (slot.clone(), Arc::new(job));
-        self.job(Box::new(move |transaction| {
-            let (filled, job) = (filled.clone(), job.clone());
-            Box::pin(async move {
-                let (value, commit) = job(transaction).await?;
-                *filled.lock().unwrap_or_else(PoisonError::into_inner) = Some(value);
-                Ok(commit)
-            })
-        }))
+        self.job(
+            of.into(),
+            Box::new(move |transaction| {
+                let (filled, job) = (filled.clone(), job.clone());
+                Box::pin(async move {
+                    let (value, commit) = job(transaction).await?;
+                    *filled.lock().unwrap_or_else(PoisonError::into_inner) = Some(value);
+                    Ok(commit)
+                })
+            }),
+        )
         .await?;
         let value = slot.lock().unwrap_or_else(PoisonError::into_inner).take();
         value.ok_or_else(|| Error::Internal("a job was committed without a value".into()))
     }
 
     /// Runs a job that leaves no actor anything to do, as a note of the time does: [`Writer::commits`] does not count it.
-    pub async fn upkeep<F>(&self, job: F) -> Result<()>
+    pub async fn upkeep<F>(&self, of: impl Into<Of>, job: F) -> Result<()>
     where
         F: for<'a> Fn(&'a Transaction) -> BoxFuture<'a, Result<()>> + Send + Sync + 'static,
     {
@@ -152,7 +175,29 @@ impl Writer {
                 Ok(Commit::default())
             })
         });
-        self.hand_in(Work::Upkeep(job)).await
+        self.hand_in(of.into(), Work::Upkeep(job)).await
+    }
+
+    /// Takes so many workspaces that no node has, for this one. They are held from then on, and not served before they
+    /// [arrive](crate::leases::Leases::arrived).
+    pub async fn take(&self, most: u64) -> Result<()> {
+        self.hand_in(Of::Anybody, Work::Leases(Change::Take(most))).await
+    }
+
+    /// Takes this one, if no node has it.
+    pub async fn take_one(&self, tenant: TenantId) -> Result<()> {
+        self.hand_in(Of::Anybody, Work::Leases(Change::TakeOne(tenant))).await
+    }
+
+    /// Holds all that are this node's by the rows.
+    pub async fn recall(&self) -> Result<()> {
+        self.hand_in(Of::Anybody, Work::Leases(Change::Recall)).await
+    }
+
+    /// Gives these up, so that another node can take them; behind all that was handed in for them.
+    pub async fn give_up(&self, tenants: Vec<TenantId>, wanted_by: Option<NodeId>) -> Result<()> {
+        self.hand_in(Of::Anybody, Work::Leases(Change::GiveUp { tenants, wanted_by }))
+            .await
     }
 
     /// Counts all that may have left somebody something to do: commits, and attempts that failed, for they may stand all the same.
@@ -164,16 +209,18 @@ impl Writer {
     /// Resolves when all that was handed in before has been decided.
     #[boxed]
     pub async fn commit_nothing(&self) -> Result<()> {
-        self.job(Box::new(|_| Box::pin(async { Ok(Commit::default()) }))).await
+        let nothing: Job = Box::new(|_| Box::pin(async { Ok(Commit::default()) }));
+        self.job(Of::Anybody, nothing).await
     }
 
-    async fn hand_in(&self, work: Work) -> Result<()> {
+    async fn hand_in(&self, of: Of, work: Work) -> Result<()> {
         let inbox = self.inbox.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let stopped = || Error::Unavailable("the service is shutting down".into());
         let (done, committed) = oneshot::channel();
         inbox
             .ok_or_else(stopped)?
             .send(Item {
+                of,
                 work,
                 handed_in: Instant::now(),
                 done,

@@ -6,6 +6,7 @@ use entities::{
     ids::{EndpointId, TenantId, TenantScoped},
     values::Env,
     webhook_endpoint as endpoint,
+    workspace_lease::Share,
 };
 use std::{collections::HashMap, sync::Arc};
 
@@ -33,11 +34,11 @@ const NOTICE: &str = "webhook.endpoint_disabled_notice";
 
 impl Subscriptions {
     #[boxed]
-    pub async fn load(db: &Connection) -> Result<Self> {
+    pub async fn load(db: &Connection, share: Share) -> Result<Self> {
         const PAGE: u64 = 500;
         let (mut all, mut after) = (Subscriptions::default(), None);
         loop {
-            let page = endpoint::receiving(db, after, PAGE).await?;
+            let page = endpoint::receiving(db, share, after, PAGE).await?;
             after = page.last().map(|row| row.id);
             let ends = (page.len() as u64) < PAGE;
             for row in page {

@@ -16,6 +16,7 @@ use crate::{
     keys,
     page::{self, Listed, Page},
     values::{Env, Moment},
+    workspace_lease::Share,
 };
 use schemars::JsonSchema;
 use sea_orm::{
@@ -245,10 +246,11 @@ pub async fn that_speak_with(db: &Connection, tenant: TenantId, voice: &str) -> 
 
 /// Tenants with a running campaign: each needs its dispatcher.
 #[boxed]
-pub async fn tenants_at_work(db: &Connection) -> Result<Vec<TenantId>> {
+pub async fn tenants_at_work(db: &Connection, share: Share) -> Result<Vec<TenantId>> {
     let select = Entity::find()
         .select_only()
         .column(Column::TenantId)
+        .filter(share.of(Column::TenantId))
         .filter(is_running())
         .distinct();
     Ok(select.into_tuple().all(db).await?)
@@ -269,10 +271,11 @@ pub async fn to_review(db: &Connection, tenant: TenantId, limit: u64) -> Result<
 
 /// Tenants with such campaigns.
 #[boxed]
-pub async fn tenants_to_review(db: &Connection) -> Result<Vec<TenantId>> {
+pub async fn tenants_to_review(db: &Connection, share: Share) -> Result<Vec<TenantId>> {
     let select = Entity::find()
         .select_only()
         .column(Column::TenantId)
+        .filter(share.of(Column::TenantId))
         .filter(Expr::cust(TO_REVIEW))
         .distinct();
     Ok(select.into_tuple().all(db).await?)
@@ -293,20 +296,21 @@ const TO_REVIEW: &str = "review_of IS NOT NULL";
 /// Campaigns whose actor has something to do that only their rows tell: nothing left to call, what remains to be put away,
 /// or a moment that has come.
 #[boxed]
-pub async fn unattended(db: &Connection, now: Moment) -> Result<Vec<TenantScoped<CampaignId>>> {
+pub async fn unattended(db: &Connection, share: Share, now: Moment) -> Result<Vec<TenantScoped<CampaignId>>> {
     let idle = Expr::cust(
         "status IN ('running', 'paused') AND (cancel_requested_at IS NOT NULL OR (status = 'running' AND NOT EXISTS \
          (SELECT 1 FROM campaign_tallies WHERE campaign_id = campaigns.id AND pending + waiting + dispatched > 0)))",
     );
-    let mut found = owners(db, idle).await?;
+    let mut found = owners(db, share, idle).await?;
     let due = Expr::cust("wake_at IS NOT NULL").and(Column::WakeAt.lte(now));
-    found.extend(owners(db, due).await?);
+    found.extend(owners(db, share, due).await?);
     Ok(found)
 }
 
-async fn owners(db: &Connection, which: Expr) -> Result<Vec<TenantScoped<CampaignId>>> {
+async fn owners(db: &Connection, share: Share, which: Expr) -> Result<Vec<TenantScoped<CampaignId>>> {
     let key = [Column::TenantId, Column::Env, Column::Id];
-    keys::of(db, Entity::find().filter(which), key).await
+    let mine = Entity::find().filter(share.of(Column::TenantId));
+    keys::of(db, mine.filter(which), key).await
 }
 
 /// All campaigns of all tenants, a page at a time: for the audit.

@@ -7,8 +7,9 @@ use crate::{
     ids::{DeliveryId, EndpointId, TenantScoped},
     values::Moment,
     webhook_endpoint,
+    workspace_lease::Share,
 };
-use sea_orm::{FromQueryResult, Order, QueryOrder, QuerySelect, entity::prelude::*, sea_query::Expr};
+use sea_orm::{FromQueryResult, Order, QueryOrder, QuerySelect, QueryTrait, entity::prelude::*, sea_query::Expr};
 
 /// Written out, not bound: only so do the databases see that the small index of open deliveries serves. The time, which every
 /// open one has, makes SQLite prefer that index to a walk over the endpoint's whole log, even without statistics.
@@ -60,17 +61,35 @@ pub async fn next_due_at(db: &Connection, endpoint: EndpointId, after: Moment) -
 
 /// Endpoints with something to send: each needs its delivery lane.
 #[boxed]
-pub async fn endpoints_at_work(db: &Connection) -> Result<Vec<TenantScoped<EndpointId>>> {
+pub async fn endpoints_at_work(db: &Connection, share: Share) -> Result<Vec<TenantScoped<EndpointId>>> {
     // The index alone answers this; whose they are the endpoints' own rows tell.
     let select = Entity::find().select_only().column(Column::EndpointId);
     let ids: Vec<EndpointId> = select.filter(is_open()).distinct().into_tuple().all(db).await?;
-    webhook_endpoint::keys(db, &ids).await
+    webhook_endpoint::keys(db, share, &ids).await
 }
 
 /// Deliveries that have not ended, over all endpoints.
 #[boxed]
 pub async fn count_open(db: &Connection) -> Result<u64> {
     Ok(Entity::find().filter(is_open()).count(db).await?)
+}
+
+/// The same, over those of these workspaces; no more are counted than that.
+#[boxed]
+pub async fn count_open_of(db: &Connection, share: Share, most: u64) -> Result<u64> {
+    let endpoints = webhook_endpoint::Entity::find()
+        .select_only()
+        .column(webhook_endpoint::Column::Id)
+        .filter(share.of(webhook_endpoint::Column::TenantId))
+        .into_query();
+    let open = Entity::find()
+        .select_only()
+        .column(Column::Id)
+        .filter(Column::EndpointId.in_subquery(endpoints))
+        .filter(is_open())
+        .limit(most);
+    let ids: Vec<DeliveryId> = open.into_tuple().all(db).await?;
+    Ok(ids.len() as u64)
 }
 
 /// How much waits.

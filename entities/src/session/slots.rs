@@ -7,6 +7,7 @@ use crate::{
     ids::{ApiKeyId, CampaignId, SessionId, TenantId, TenantScoped, TrunkId},
     keys, page,
     values::{E164, Env},
+    workspace_lease::Share,
 };
 use sea_orm::{
     Condition, Order, QueryOrder, QuerySelect,
@@ -154,10 +155,12 @@ pub async fn sent_back(db: &Connection, campaign: TenantScoped<CampaignId>) -> R
 #[boxed]
 pub async fn open(
     db: &Connection,
+    share: Share,
     after: Option<TenantScoped<SessionId>>,
     limit: u64,
 ) -> Result<Vec<TenantScoped<SessionId>>> {
-    let mut open = Entity::find().filter(is_open()).filter(awaits_nobody());
+    let mine = Entity::find().filter(share.of(Column::TenantId));
+    let mut open = mine.filter(is_open()).filter(awaits_nobody());
     if let Some(after) = after {
         let behind = Expr::tuple([Expr::col(Column::TenantId), Expr::col(Column::Id)])
             .gt(Expr::tuple([Expr::value(after.tenant_id), Expr::value(after.id)]));
@@ -172,10 +175,11 @@ pub async fn open(
 
 /// Tenants with a session that waits for a slot.
 #[boxed]
-pub async fn tenants_in_queue(db: &Connection) -> Result<Vec<TenantId>> {
+pub async fn tenants_in_queue(db: &Connection, share: Share) -> Result<Vec<TenantId>> {
     let select = Entity::find()
         .select_only()
         .column(Column::TenantId)
+        .filter(share.of(Column::TenantId))
         .filter(is_queued())
         .distinct();
     Ok(select.into_tuple().all(db).await?)

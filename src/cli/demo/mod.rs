@@ -305,10 +305,13 @@ async fn workspace(app: &App) -> Result<String, CannotStart> {
     let (key, plaintext) = access::new_key(deps.ids.next(), tenant.id, asked, deps.clock.now());
     changes.api_keys.push(key);
     deps.writer
-        .commit(Commit {
-            changes,
-            events: Vec::new(),
-        })
+        .commit(
+            tenant.id.into(),
+            Commit {
+                changes,
+                events: Vec::new(),
+            },
+        )
         .await?;
     Ok(plaintext.to_string())
 }

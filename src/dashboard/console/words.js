@@ -1772,7 +1772,7 @@ export const words = {
       countryHint: 'Phone numbers without + are read as numbers of this country.',
       timezoneHint: 'Calling hours follow it where a person’s own zone is not known.',
       button: 'Change', dialog: 'Change the workspace', changed: 'The workspace has been changed.',
-      noName: 'Enter a name, for example your company.',
+      noName: 'Enter a name, for example your company.', node: 'Served by node',
     },
   },
 

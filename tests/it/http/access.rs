@@ -3,6 +3,7 @@ use crate::{
     on_both,
     world::{World, minutes, seconds},
 };
+use actors::leases::Of;
 use entities::values::{Env, Moment, Scope, Scopes};
 use reqwest::Method;
 use serde_json::json;
@@ -47,7 +48,7 @@ on_both! {
         let now = deps.clock.now();
         let key = entities::api_key::by_hash(&deps.db.read, &runtime::keyring::sha256_hex(tenant.api.key.as_bytes())).await.unwrap().unwrap();
         tenant.api.get("/v1/me").await.ok();
-        deps.writer.run(move |db| Box::pin(async move {
+        deps.writer.run(Of::Anybody, move |db| Box::pin(async move {
             entities::api_key::revoke(db, key.tenant_id, key.id, now).await?;
             Ok(((), rules::commit::Commit::default()))
         })).await.unwrap();
@@ -57,7 +58,7 @@ on_both! {
         let asked = callboard::access::NewKey { name: entities::values::Text::parse("x").unwrap(), env: Env::Test, scopes: Scopes::all(), limits: Default::default(), expires_at: Some(now.plus_seconds(60)) };
         let (row, plaintext) = callboard::access::new_key(deps.ids.next(), tenant.id, asked, now);
         commit.changes.api_keys.push(row);
-        deps.writer.commit(commit).await.unwrap();
+        deps.writer.commit(Of::Anybody, commit).await.unwrap();
         let expiring = crate::world::Api { key: plaintext.to_string(), ..tenant.api.clone() };
         expiring.get("/v1/me").await.ok();
         world.advance(seconds(60)).await;

@@ -4,6 +4,7 @@ use crate::{
     on_both,
     world::{Tenant, World, minutes, seconds},
 };
+use actors::leases::Of;
 use entities::{membership, user, values::Role};
 use futures_util::StreamExt;
 use reqwest::{Method, RequestBuilder};
@@ -25,7 +26,7 @@ async fn member(world: &World, tenant: &Tenant, role: Role) -> Browser {
         tenant_id: tenant.id,
         role,
     });
-    deps.writer.commit(commit).await.unwrap();
+    deps.writer.commit(Of::Anybody, commit).await.unwrap();
     let token = callboard::access::sign_in(deps, &person, None).await.unwrap().unwrap();
     let mut browser = Browser::new(world);
     browser.cookie = Some(format!("callboard={token}"));
@@ -237,7 +238,7 @@ on_both! {
         let deps = world.deps();
         let address = format!("admin@{}.example.com", tenant.slug);
         let (tenant, user) = (tenant.id, user::by_email(&deps.db.read, &address).await.unwrap().unwrap().id);
-        deps.writer.run(move |db| Box::pin(async move {
+        deps.writer.run(Of::Anybody, move |db| Box::pin(async move {
             membership::remove(db, tenant, user).await?;
             Ok(((), rules::commit::Commit::default()))
         })).await.unwrap();

@@ -3,6 +3,7 @@ use crate::{
     on_both,
     world::{Answer, Api, World, client, minutes},
 };
+use actors::leases::Of;
 use entities::values::{Env, Role, Scopes};
 use reqwest::{Method, header::SET_COOKIE};
 use serde_json::{Value, json};
@@ -175,7 +176,7 @@ on_both! {
         let mut commit = rules::commit::Commit::default();
         commit.changes.memberships.push(entities::membership::Model { user_id: viewer.id, tenant_id: tenant.id, role: Role::Viewer });
         commit.changes.users.push(viewer);
-        deps.writer.commit(commit).await.unwrap();
+        deps.writer.commit(Of::Anybody, commit).await.unwrap();
         let mut browser = Browser::new(world);
         browser.post("/v1/_internal/login", json!({ "email": "viewer@example.com", "password": PASSWORD })).await.ok();
         browser.get("/v1/_internal/t/acme/api-keys").await.ok();

@@ -3,6 +3,7 @@ use crate::{
     on_both,
     world::{Answer, Api, Tenant, World, client},
 };
+use actors::leases::Of;
 use callboard::{
     access::{self, NewKey},
     http::bodies::{BodyPermit, Owner},
@@ -156,7 +157,7 @@ on_both! {
             let asked = NewKey { name: Text::parse("x").unwrap(), env: Env::Test, scopes: Scopes::all(), limits: Default::default(), expires_at };
             commit.changes.api_keys.push(access::new_key(deps.ids.next(), tenant.id, asked, deps.clock.now()).0);
         }
-        deps.writer.commit(commit).await.unwrap();
+        deps.writer.commit(Of::Anybody, commit).await.unwrap();
         let asked = join_all((0..5).map(|_| keys(world, &tenant, &cookie, Method::POST, ""))).await;
         let made: Vec<_> = asked.iter().filter(|answer| answer.status.as_u16() == 201).collect();
         assert_eq!(made.len(), 1, "the hundredth");

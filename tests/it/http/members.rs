@@ -4,6 +4,7 @@ use crate::{
     on_both,
     world::{World, minutes},
 };
+use actors::leases::Of;
 use entities::{ids::TenantId, membership, user, values::Role};
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -27,7 +28,7 @@ async fn person(world: &World, email: &str, belongs: Option<(TenantId, Role)>) -
             tenant_id,
             role,
         }));
-    deps.writer.commit(commit).await.unwrap();
+    deps.writer.commit(Of::Anybody, commit).await.unwrap();
     let browser = signed_in(world, &person).await;
     (person, browser)
 }

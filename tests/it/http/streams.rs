@@ -3,6 +3,7 @@ use crate::{
     on_both,
     world::{Api, Tenant, World, minutes, seconds},
 };
+use actors::leases::Of;
 use entities::values::{Env, Scopes, Text};
 use futures_util::StreamExt;
 use reqwest::Method;
@@ -67,7 +68,7 @@ on_both! {
             let (row, plaintext) = callboard::access::new_key(deps.ids.next(), tenant.id, asked, now);
             let mut commit = rules::commit::Commit::default();
             commit.changes.api_keys.push(row.clone());
-            deps.writer.commit(commit).await.unwrap();
+            deps.writer.commit(Of::Anybody, commit).await.unwrap();
             (row.id, Api { key: plaintext.to_string(), ..tenant.api.clone() })
         };
         let (revoked, first) = key(None).await;
@@ -76,7 +77,7 @@ on_both! {
         let of_a_call = format!("/v1/sessions/{session}/stream");
         let streams = [open(&first, "/v1/events/stream").await, open(&first, &of_a_call).await, open(&second, "/v1/events/stream").await];
         let kept = open(&tenant.api, "/v1/events/stream").await;
-        deps.writer.run(move |db| Box::pin(async move {
+        deps.writer.run(Of::Anybody, move |db| Box::pin(async move {
             entities::api_key::revoke(db, tenant.id, revoked, now).await?;
             Ok(((), rules::commit::Commit::default()))
         })).await.unwrap();

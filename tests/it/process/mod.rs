@@ -5,6 +5,7 @@ mod console;
 mod held;
 mod kills;
 mod migrations;
+mod nodes;
 mod phone;
 mod recorded;
 mod rooms;

@@ -3,6 +3,7 @@ use crate::{
     on_both,
     world::{Receiver, World, minutes, seconds},
 };
+use actors::leases::Of;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
@@ -199,7 +200,7 @@ on_both! {
         let deps = world.deps();
         let number: entities::values::E164 = "+12025550140".parse().unwrap();
         let row = entities::verified_number::Model::vouched(deps.ids.next(), tenant.id, number, deps.clock.now());
-        deps.writer.run(move |db| {
+        deps.writer.run(Of::Anybody, move |db| {
             let row = row.clone();
             Box::pin(async move {
                 entities::verified_number::add(db, row).await?;

@@ -5,7 +5,7 @@ use crate::{
     on_both,
     world::{Receiver, Tenant, World, minutes, seconds},
 };
-use actors::holds::ClockStatus;
+use actors::{holds::ClockStatus, leases::Of};
 use entities::{
     Error,
     changes::{Callable, Guard},
@@ -40,7 +40,7 @@ async fn calls(tenant: &Tenant, campaign: &str) -> usize {
 async fn accept(world: &World) {
     let status = ClockStatus::stored(&world.deps().db).await.unwrap().unwrap();
     let since = status.doubt.unwrap().since.to_string();
-    let accepting = world.deps().writer.run(move |db| {
+    let accepting = world.deps().writer.run(Of::Anybody, move |db| {
         let since = since.clone();
         Box::pin(async move { Ok((meta::set(db, meta::CLOCK_ACCEPTED, &since).await?, Commit::default())) })
     });
@@ -149,7 +149,7 @@ on_both! {
                 wall_hours,
                 caps: (None, None),
             }));
-            world.deps().writer.commit(commit).await
+            world.deps().writer.commit(Of::Anybody, commit).await
         };
         dial(open, open).await.unwrap();
         for (hours, wall_hours) in [(over, open), (open, over)] {
@@ -200,7 +200,7 @@ on_both! {
         };
         let (key, plaintext) = callboard::access::new_key(world.deps().ids.next(), tenant.id, asked, world.clock.now());
         commit.changes.api_keys.push(key);
-        world.deps().writer.commit(commit).await.unwrap();
+        world.deps().writer.commit(Of::Anybody, commit).await.unwrap();
         let short = crate::world::Api { key: plaintext.to_string(), ..tenant.api.clone() };
         assert_eq!(short.get("/v1/me").await.status, 200);
         one_event(&tenant).await;

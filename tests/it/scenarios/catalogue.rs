@@ -11,6 +11,7 @@ use crate::{
     specification,
     world::{self, Backend, Receiver, Tenant, World, minutes, seconds},
 };
+use actors::leases::Of;
 use entities::{
     ledger::Movement,
     values::{Cents, Env},
@@ -123,7 +124,7 @@ async fn money(world: &World) -> Tenant {
         Cents(20 - balance),
         "a correction".into(),
     ));
-    world.deps().writer.commit(commit).await.unwrap();
+    world.deps().writer.commit(Of::Anybody, commit).await.unwrap();
     tenant
         .api
         .patch("/v1/credits", json!({ "warning_threshold_cents": 15 }))

@@ -5,6 +5,7 @@ use crate::{
     on_both,
     world::{Tenant, World, minutes, seconds},
 };
+use actors::leases::Of;
 use entities::dispatch_pause;
 use rules::commit::Commit;
 use serde_json::{Value, json};
@@ -15,19 +16,17 @@ async fn calls(tenant: &Tenant) -> usize {
 }
 
 async fn resume(world: &World) -> bool {
-    let lifting = world
-        .deps()
-        .writer
-        .run(|db| Box::pin(async move { Ok((dispatch_pause::lift(db).await?, Commit::default())) }));
+    let lifting = world.deps().writer.run(Of::Anybody, |db| {
+        Box::pin(async move { Ok((dispatch_pause::lift(db).await?, Commit::default())) })
+    });
     lifting.await.unwrap()
 }
 
 async fn pause(world: &World) {
     let now = world.clock.now();
-    let pausing = world
-        .deps()
-        .writer
-        .run(move |db| Box::pin(async move { Ok((dispatch_pause::begin(db, now).await?, Commit::default())) }));
+    let pausing = world.deps().writer.run(Of::Anybody, move |db| {
+        Box::pin(async move { Ok((dispatch_pause::begin(db, now).await?, Commit::default())) })
+    });
     pausing.await.unwrap();
 }
 

@@ -4,6 +4,7 @@ use crate::{
     on_both,
     world::{Receiver, World, minutes, seconds},
 };
+use actors::leases::Of;
 use sea_orm::ConnectionTrait;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -148,7 +149,7 @@ on_both! {
     async fn after_a_commit_that_failed_what_is_acknowledged_is_written(world: &mut World) {
         let tenant = world.tenant().await;
         let run = async |text: &'static str| {
-            world.deps().writer.run(move |db| Box::pin(async move {
+            world.deps().writer.run(Of::Anybody, move |db| Box::pin(async move {
                 db.execute_unprepared(text).await?;
                 Ok(((), rules::commit::Commit::default()))
             })).await
@@ -167,7 +168,7 @@ on_both! {
     /// After a disk that was full SQLite has ended the transaction by itself, and the driver does not know it.
     async fn after_a_transaction_that_the_database_ended_what_is_acknowledged_is_written(world: &mut World) {
         let tenant = world.tenant().await;
-        let ended = world.deps().writer.run(|db| Box::pin(async move {
+        let ended = world.deps().writer.run(Of::Anybody, |db| Box::pin(async move {
             db.execute_unprepared("ROLLBACK").await?;
             Err::<((), _), _>(entities::Error::Unavailable("database or disk is full".into()))
         }));

@@ -3,6 +3,7 @@ use crate::{
     on_both,
     world::{Tenant, World, minutes},
 };
+use actors::leases::Of;
 use entities::{dial, ids::SessionId, values::Env};
 use rules::commit::Commit;
 use serde_json::{Value, json};
@@ -140,7 +141,7 @@ async fn prepare(world: &World, tenant: &Tenant, before: &Before) {
             });
         }
     }
-    deps.writer.commit(commit).await.unwrap();
+    deps.writer.commit(Of::Anybody, commit).await.unwrap();
     let list = format!("phone_number\n{}\n", before.barred.join("\n"));
     tenant.api.upload("/v1/dnc/import", list).await.ok();
     world.settle().await;

@@ -3,6 +3,7 @@ use crate::{
     on_both,
     world::{Api, Tenant, World, minutes, seconds},
 };
+use actors::leases::Of;
 use callboard::access::{self, CallLimits, NewKey};
 use entities::{
     Error,
@@ -31,7 +32,7 @@ async fn limited(world: &World, tenant: &Tenant, spend: Option<i64>, calls: Opti
     let (key, plaintext) = access::new_key(deps.ids.next(), tenant.id, asked, deps.clock.now());
     let mut commit = Commit::default();
     commit.changes.api_keys.push(key);
-    deps.writer.commit(commit).await.unwrap();
+    deps.writer.commit(Of::Anybody, commit).await.unwrap();
     Api {
         key: plaintext.to_string(),
         ..tenant.api.clone()
@@ -191,7 +192,7 @@ on_both! {
         ] {
             let mut commit = Commit::default();
             commit.changes.guards.clone_from(&dials);
-            match deps.writer.commit(commit).await {
+            match deps.writer.commit(Of::Anybody, commit).await {
                 Ok(()) => assert!(stands, "{dials:?}"),
                 Err(Error::Stale) => assert!(!stands, "{dials:?}"),
                 Err(error) => panic!("{dials:?}: {error}"),

@@ -3,6 +3,7 @@ use crate::{
     on_both,
     world::{Answer, Api, Tenant, World, minutes},
 };
+use actors::leases::Of;
 use entities::{connection::Transaction, contact, ids::CampaignId};
 use futures_util::future::{join_all, select};
 use rules::commit::Commit;
@@ -189,7 +190,7 @@ on_both! {
             actix_rt::spawn(async move {
                 let mut seen = Vec::new();
                 while seen.last() != Some(&0) {
-                    let looking = deps.writer.run(move |db| {
+                    let looking = deps.writer.run(Of::Anybody, move |db| {
                         Box::pin(async move {
                             let left = contact::waiting_by_zone(db, campaign).await?;
                             Ok((left.iter().map(|(_, contacts)| contacts).sum::<i64>(), Commit::default()))

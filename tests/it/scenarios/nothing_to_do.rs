@@ -7,6 +7,7 @@ use crate::{
     on_both,
     world::{Api, Receiver, World, minutes, seconds, twilio::Twilio},
 };
+use actors::leases::Of;
 use rules::commit::Commit;
 use sea_orm::ConnectionTrait;
 use serde_json::json;
@@ -50,7 +51,7 @@ on_both! {
     async fn while_something_is_at_work_all_rows_are_looked_at_every_half_minute(world: &mut World) {
         let tenant = world.tenant().await;
         let now = world.clock.now();
-        let paused = world.deps().writer.run(move |db| Box::pin(async move {
+        let paused = world.deps().writer.run(Of::Anybody, move |db| Box::pin(async move {
             entities::dispatch_pause::begin(db, now).await?;
             Ok(((), Commit::default()))
         }));
@@ -67,7 +68,7 @@ on_both! {
         let id = text(&api, PERSON, json!({ "scheduled_at": "2027-03-04T13:00:00Z" })).await;
         world.advance(minutes(11)).await;
         assert_eq!(status(&api, &id).await, "scheduled");
-        let committed = world.deps().writer.run(|db| Box::pin(async move {
+        let committed = world.deps().writer.run(Of::Anybody, |db| Box::pin(async move {
             db.execute_unprepared(DUE).await?;
             Ok(((), Commit::default()))
         }));

@@ -3,6 +3,7 @@ use crate::{
     on_both,
     world::{Backend, Proxy, World, minutes, run, seconds},
 };
+use actors::leases::Of;
 use rules::commit::Commit;
 use sea_orm::{ConnectionTrait, Database};
 use serde_json::{Value, json};
@@ -149,7 +150,7 @@ impl Stall {
         let (held, release) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
         let (writer, begun, goes_on) = (world.deps().writer.clone(), held.clone(), release.clone());
         let task = tokio::spawn(async move {
-            let stalled = writer.run(move |_| {
+            let stalled = writer.run(Of::Anybody, move |_| {
                 let (begun, goes_on) = (begun.clone(), goes_on.clone());
                 Box::pin(async move {
                     begun.notify_one();

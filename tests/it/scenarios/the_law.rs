@@ -3,6 +3,7 @@ use crate::{
     on_both,
     world::{Tenant, World, minutes, seconds},
 };
+use actors::leases::Of;
 use entities::{
     dispatch_block::{self, Reason},
     values::Env,
@@ -44,7 +45,7 @@ fn nine_to_eight() -> Value {
 async fn block(world: &World, tenant: &Tenant, reason: Reason, blocks: bool) {
     let (deps, id) = (world.deps(), tenant.id);
     let now = deps.clock.now();
-    let written = deps.writer.run(move |db| {
+    let written = deps.writer.run(Of::Anybody, move |db| {
         Box::pin(async move {
             if blocks {
                 let row = dispatch_block::Model {

@@ -15,6 +15,7 @@ mod http_head;
 mod http_server;
 mod local_listener;
 pub mod name_server;
+pub mod network;
 pub mod phone;
 mod proxy;
 pub mod real_speech;
@@ -40,12 +41,14 @@ pub use database::{Backend, Database as TestDatabase};
 pub use proxy::Proxy;
 pub use receiver::Receiver;
 
+use actors::leases::Of;
 use callboard::{
     access::{self, NewKey, NewWorkspace},
     app::App,
     settings::Settings,
 };
 use database::Database;
+use entities::workspace_lease::Share;
 use entities::{
     ids::TenantId,
     values::{Env, Moment, Scopes, Text},
@@ -366,7 +369,7 @@ impl World {
         self.settle().await;
         let db = &self.deps().db.read;
         let open_deliveries = entities::delivery::count_open(db).await.unwrap();
-        let open_sessions = entities::session::open(db, None, 10).await.unwrap().len();
+        let open_sessions = entities::session::open(db, Share::Whole, None, 10).await.unwrap().len();
         let wrongly_told = self.wrongly_told().await;
         self.server.take().unwrap().stop(false).await;
         self.app.take().unwrap().abandon().await;
@@ -408,10 +411,13 @@ impl World {
         };
         let (tenant, _, changes) = new.rows(&deps.db.read, &deps.ids, deps.clock.now(), 20).await.unwrap();
         deps.writer
-            .commit(rules::commit::Commit {
-                changes,
-                events: Vec::new(),
-            })
+            .commit(
+                Of::Anybody,
+                rules::commit::Commit {
+                    changes,
+                    events: Vec::new(),
+                },
+            )
             .await
             .unwrap();
         let api = self.api(tenant.id, Env::Test, Scopes::all()).await;
@@ -432,7 +438,7 @@ impl World {
             claimed_at: deps.clock.now(),
         };
         let ids = deps.ids.clone();
-        let claiming = deps.writer.run(move |db| {
+        let claiming = deps.writer.run(Of::Anybody, move |db| {
             let (asked, ids) = (asked.clone(), ids.clone());
             Box::pin(async move {
                 let (_, mails) = actors::verify::claim::claim(db, &ids, asked).await?;
@@ -457,7 +463,7 @@ impl World {
         let (key, plaintext) = access::new_key(deps.ids.next(), tenant, asked, deps.clock.now());
         let mut commit = rules::commit::Commit::default();
         commit.changes.api_keys.push(key);
-        deps.writer.commit(commit).await.unwrap();
+        deps.writer.commit(Of::Anybody, commit).await.unwrap();
         Api {
             client: client(),
             url: self.url.clone(),

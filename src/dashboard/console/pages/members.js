@@ -157,6 +157,7 @@ function Workspace({ done }) {
         <${Facts} of=${[
           [text.workspace.name, html`<bdi>${workspace.name}</bdi>`], [text.workspace.slug, html`<code>${workspace.slug}</code>`],
           [text.workspace.country, countryChoices([workspace])[0][1]], [text.workspace.timezone, workspace.timezone.replaceAll('_', ' ')],
+          ...(workspace.node ? [[text.workspace.node, html`<bdi>${workspace.node}</bdi>`]] : []),
         ]} />
         ${isOwner() && html`<div class="actions left"><button class="button quiet" onClick=${() => setIsOpen(true)}>${text.workspace.button}</button></div>`}
         ${isOpen && html`<${ChangeWorkspace} workspace=${workspace} countries=${countries} close=${() => setIsOpen(false)} done=${changed} />`}`}<//>

@@ -7,6 +7,7 @@ use crate::{
     on_both,
     world::{Tenant, World, client, minutes, seconds},
 };
+use actors::leases::Of;
 use entities::{
     dispatch_block::{self, Reason},
     values::Env,
@@ -28,7 +29,7 @@ fn slow(more: Value) -> Value {
 async fn suspend(world: &World, tenant: &Tenant) {
     let (deps, id) = (world.deps(), tenant.id);
     let since = deps.clock.now();
-    let written = deps.writer.run(move |db| {
+    let written = deps.writer.run(Of::Anybody, move |db| {
         Box::pin(async move {
             let row = dispatch_block::Model {
                 tenant_id: id,

@@ -4,6 +4,7 @@ use crate::{
     scenarios::the_call::told,
     world::{Tenant, World, minutes, seconds},
 };
+use actors::leases::Of;
 use entities::{
     ledger::{self, Kind, Movement},
     values::{Cents, Env},
@@ -21,7 +22,7 @@ pub async fn credits(tenant: &Tenant) -> (i64, i64, i64) {
 pub async fn moves(world: &World, movement: Movement) {
     let mut commit = Commit::default();
     commit.changes.movements.push(movement);
-    world.deps().writer.commit(commit).await.unwrap();
+    world.deps().writer.commit(Of::Anybody, commit).await.unwrap();
 }
 
 pub async fn entries(world: &World, tenant: &Tenant) -> Vec<ledger::Model> {
@@ -240,7 +241,7 @@ on_both! {
             created_at: deps.clock.now(),
         };
         for row in [row(500), row(-200)] {
-            let added = deps.writer.run(move |db| {
+            let added = deps.writer.run(Of::Anybody, move |db| {
                 let row = row.clone();
                 Box::pin(async move { Ok((ledger::grant::add(db, row).await?, Commit::default())) })
             });

@@ -7,6 +7,7 @@ use crate::{
         twilio::{self, ACCOUNT, Reply, TOKEN, Twilio},
     },
 };
+use actors::leases::Of;
 use entities::{
     changes::{Guard, Reachable},
     dnc::DncChannel,
@@ -150,7 +151,7 @@ on_both! {
         for (address, stands) in [(PERSON, false), ("+12025550125", true)] {
             let mut commit = rules::commit::Commit::default();
             commit.changes.guards.push(person(address));
-            assert_eq!(world.deps().writer.commit(commit).await.is_ok(), stands);
+            assert_eq!(world.deps().writer.commit(Of::Anybody, commit).await.is_ok(), stands);
         }
         // A number that must not be called may be written to.
         api.post("/v1/dnc", json!({ "phone_number": "+12025550126", "channels": ["phone"] })).await.ok();

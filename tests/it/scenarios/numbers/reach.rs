@@ -5,6 +5,7 @@ use crate::{
     world::{Tenant, World},
 };
 use actors::{
+    leases::Of,
     people::{People, people},
     reach,
     session::intake::{self, IfClosed},
@@ -31,7 +32,7 @@ async fn allow(world: &World, tenant: &Tenant, countries: Option<&str>) {
         version: before.version + 1,
         ..before
     });
-    world.deps().writer.commit(commit).await.unwrap();
+    world.deps().writer.commit(Of::Anybody, commit).await.unwrap();
 }
 
 /// What a live call to that number is answered with, if not that it may be made: code, field, words.
@@ -116,7 +117,7 @@ on_both! {
             reason: entities::dispatch_block::Reason::Suspension,
             since: world.clock.now(),
         });
-        world.deps().writer.commit(commit).await.unwrap();
+        world.deps().writer.commit(Of::Anybody, commit).await.unwrap();
         let found = reach::is_callable(world.deps(), tenant.id, &to).await;
         assert!(matches!(found, Err(Error::PlanLimit(_))), "{found:?}");
     }
@@ -130,7 +131,7 @@ on_both! {
         let dial = async |version| {
             let mut commit = Commit::default();
             commit.changes.guards.push(Guard::Trunk(trunk, version));
-            world.deps().writer.commit(commit).await
+            world.deps().writer.commit(Of::Anybody, commit).await
         };
         dial(1).await.unwrap();
         assert!(matches!(dial(2).await, Err(Error::Stale)));
@@ -151,7 +152,7 @@ on_both! {
         let dial = async |version| {
             let mut commit = Commit::default();
             commit.changes.guards.push(Guard::Free(tenant.id, Env::Live, version));
-            world.deps().writer.commit(commit).await
+            world.deps().writer.commit(Of::Anybody, commit).await
         };
         dial(version).await.unwrap();
         allow(world, &tenant, Some("DE")).await;

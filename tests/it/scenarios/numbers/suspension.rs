@@ -3,6 +3,7 @@ use crate::{
     on_both,
     world::{Tenant, World, minutes, seconds},
 };
+use actors::leases::Of;
 use entities::{suspension, values::Env};
 use serde_json::json;
 
@@ -15,7 +16,7 @@ async fn suspend(world: &World, tenant: &Tenant) -> suspension::Model {
         since: deps.clock.now(),
     };
     deps.writer
-        .run(move |db| {
+        .run(Of::Anybody, move |db| {
             let row = row.clone();
             Box::pin(async move { Ok((suspension::begin(db, row).await?, rules::commit::Commit::default())) })
         })
@@ -25,7 +26,7 @@ async fn suspend(world: &World, tenant: &Tenant) -> suspension::Model {
 
 async fn resume(world: &World, tenant: &Tenant) -> bool {
     let id = tenant.id;
-    let lifting = world.deps().writer.run(move |db| {
+    let lifting = world.deps().writer.run(Of::Anybody, move |db| {
         Box::pin(async move { Ok((suspension::lift(db, id).await?, rules::commit::Commit::default())) })
     });
     lifting.await.unwrap()

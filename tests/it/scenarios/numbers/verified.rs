@@ -3,6 +3,7 @@ use crate::{
     on_both,
     world::{Api, Tenant, World, minutes, seconds},
 };
+use actors::leases::Of;
 use entities::values::{Env, Scopes};
 use futures_util::future::join_all;
 use serde_json::{Value, json};
@@ -277,7 +278,7 @@ on_both! {
         let vouched = entities::verified_number::Model::vouched(deps.ids.next(), id, NUMBER.parse().unwrap(), deps.clock.now());
         for _ in 0..2 {
             let vouched = vouched.clone();
-            deps.writer.run(move |db| {
+            deps.writer.run(Of::Anybody, move |db| {
                 let vouched = vouched.clone();
                 Box::pin(async move {
                     entities::verified_number::add(db, vouched).await?;

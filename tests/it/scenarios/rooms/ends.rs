@@ -8,6 +8,7 @@ use crate::{
         seconds,
     },
 };
+use actors::leases::Of;
 
 async fn end(tenant: &Tenant, room: &Value) -> Answer {
     let path = format!("/v1/rooms/{}/end", room["id"].as_str().unwrap());
@@ -315,7 +316,7 @@ on_both! {
         row.ended_at = Some(world.clock.now());
         let mut commit = rules::commit::Commit::default();
         commit.changes.sessions.push(row);
-        world.deps().writer.commit(commit).await.unwrap();
+        world.deps().writer.commit(Of::Anybody, commit).await.unwrap();
         world.restart().await;
         world.settle().await;
         assert_eq!(outcome(&get(&tenant, &room).await), ("expired", ""));
@@ -327,7 +328,7 @@ on_both! {
         (row.status, row.ended_at, row.wake_at) = (entities::room::Status::Expired, Some(world.clock.now()), None);
         let mut commit = rules::commit::Commit::default();
         commit.changes.rooms.push(row);
-        world.deps().writer.commit(commit).await.unwrap();
+        world.deps().writer.commit(Of::Anybody, commit).await.unwrap();
         world.restart().await;
         world.settle().await;
         assert_eq!(how(&session(&tenant, &room).await), ("no_answer", "room_expired"));

@@ -4,6 +4,7 @@ use crate::{
     on_both,
     world::{World, minutes},
 };
+use actors::leases::Of;
 use entities::{
     ids::{SessionId, SipLegId, TenantScoped, TrunkId},
     session::Quality,
@@ -43,7 +44,7 @@ on_both! {
         let (first, second) = (leg(1), leg(2));
         let mut commit = Commit::default();
         commit.changes.sip_legs.extend([second.clone(), first.clone()]);
-        deps.writer.commit(commit).await.unwrap();
+        deps.writer.commit(Of::Anybody, commit).await.unwrap();
         let db = &deps.db.read;
         assert_eq!(sip_leg::of_session(db, session).await.unwrap(), [first.clone(), second.clone()]);
 
@@ -57,14 +58,14 @@ on_both! {
         };
         let mut commit = Commit::default();
         commit.changes.sip_legs.push(confirmed.clone());
-        deps.writer.commit(commit).await.unwrap();
+        deps.writer.commit(Of::Anybody, commit).await.unwrap();
         assert_eq!(sip_leg::of_call_id(db, &first.call_id).await.unwrap(), Some(confirmed.clone()));
         assert_eq!(sip_leg::of_call_id(db, "somebody@else").await.unwrap(), None);
 
         // A process that starts reads them a page at a time.
         let (mut all, mut after) = (Vec::new(), None::<SipLegId>);
         loop {
-            let page = sip_leg::all_open(db, after, 1).await.unwrap();
+            let page = sip_leg::all_open(db, None, after, 1).await.unwrap();
             let Some(last) = page.last() else { break };
             after = Some(last.id);
             all.extend(page);
@@ -73,7 +74,7 @@ on_both! {
 
         let mut commit = Commit::default();
         commit.changes.sip_legs_gone.push(first.id);
-        deps.writer.commit(commit).await.unwrap();
+        deps.writer.commit(Of::Anybody, commit).await.unwrap();
         assert_eq!(sip_leg::of_session(db, session).await.unwrap(), [second]);
     }
 
@@ -94,7 +95,7 @@ on_both! {
                 let (kind, detail) = ("sip_ladder".to_owned(), Some("0 ms -> INVITE".to_owned()));
                 commit.changes.timeline_entries.push((*session, Entry { at, kind, detail }));
             }
-            deps.writer.commit(commit).await.unwrap();
+            deps.writer.commit(Of::Anybody, commit).await.unwrap();
         };
         let before = transcript::load(&deps.db.read, one).await.unwrap();
         add(&[one, other, one]).await;
@@ -129,7 +130,7 @@ on_both! {
         let trunk = row.trunk_id.unwrap().to_string();
         let mut commit = Commit::default();
         commit.changes.sessions.push(row);
-        deps.writer.commit(commit).await.unwrap();
+        deps.writer.commit(Of::Anybody, commit).await.unwrap();
         let after = session(&tenant, &id).await;
         assert_eq!((&after["error"]["code"], &after["error"]["sip_code"]), (&json!("carrier_rejected"), &json!(403)));
         assert_eq!(after["trunk_id"], json!(trunk));

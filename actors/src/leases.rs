@@ -1,0 +1,294 @@
+//! The workspaces that this process serves. One process alone has all there are; of several nodes each knows here which ones it
+//! has taken, and acts for no other.
+//!
+//! A workspace is taken and given up by the writer, between two of its commits: so no commit is written for one that is not held.
+use entities::{
+    Error, Result,
+    ids::{NodeId, TenantId},
+    values::Moment,
+    workspace_lease::{INSTALLATION, Share},
+};
+use std::{
+    collections::HashMap,
+    sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard},
+};
+
+/// Whose something is that is written or done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Of {
+    Workspace(TenantId),
+    /// Of no workspace: users, what waits for all to be tidied.
+    Installation,
+    /// What any node may write beside any other: it says only what has happened, and the later word counts.
+    Anybody,
+}
+
+impl From<TenantId> for Of {
+    fn from(tenant: TenantId) -> Self {
+        Of::Workspace(tenant)
+    }
+}
+
+pub struct Leases {
+    share: Share,
+    held: RwLock<HashMap<TenantId, Lease>>,
+}
+
+struct Lease {
+    stage: Stage,
+    since: Since,
+    /// Nobody has ever had it before.
+    is_new: bool,
+    /// Held by each request for it that is being answered.
+    in_hand: Arc<()>,
+}
+
+/// Keeps a workspace from being given up while something is done for it.
+pub struct Stay {
+    _in_hand: Option<Arc<()>>,
+}
+
+/// How far a workspace is in or out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    /// Taken from a node that was ended, and may be about to find out.
+    Arriving,
+    Here,
+    /// About to be given up: nothing new is begun.
+    Leaving,
+}
+
+/// What is known of whoever carried a workspace's calls before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Since {
+    /// When they were last known to be carried.
+    pub last_seen: Option<Moment>,
+    /// Since when they are this process's.
+    pub taken_at: Moment,
+}
+
+impl Leases {
+    /// One process that has them all.
+    pub fn whole() -> Self {
+        Leases {
+            share: Share::Whole,
+            held: RwLock::default(),
+        }
+    }
+
+    pub fn of(node: NodeId) -> Self {
+        Leases {
+            share: Share::Of(node),
+            held: RwLock::default(),
+        }
+    }
+
+    /// Whose rows are looked at.
+    pub fn share(&self) -> Share {
+        self.share
+    }
+
+    /// `None`: there are no others.
+    pub fn node(&self) -> Option<NodeId> {
+        match self.share {
+            Share::Whole => None,
+            Share::Of(node) => Some(node),
+        }
+    }
+
+    fn read(&self) -> RwLockReadGuard<'_, HashMap<TenantId, Lease>> {
+        self.held.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self) -> RwLockWriteGuard<'_, HashMap<TenantId, Lease>> {
+        self.held.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// May something be written for it?
+    pub fn holds(&self, of: impl Into<Of>) -> bool {
+        let tenant = match (self.share, of.into()) {
+            (Share::Whole, _) | (_, Of::Anybody) => return true,
+            (Share::Of(_), Of::Workspace(tenant)) => tenant,
+            (Share::Of(_), Of::Installation) => INSTALLATION,
+        };
+        self.read().contains_key(&tenant)
+    }
+
+    /// May something be begun for it? Not before it has arrived, nor once it is about to leave.
+    pub fn serves(&self, of: impl Into<Of>) -> bool {
+        let tenant = match (self.share, of.into()) {
+            (Share::Whole, _) | (_, Of::Anybody) => return true,
+            (Share::Of(_), Of::Workspace(tenant)) => tenant,
+            (Share::Of(_), Of::Installation) => INSTALLATION,
+        };
+        self.read().get(&tenant).is_some_and(|lease| lease.stage == Stage::Here)
+    }
+
+    /// [`Error::Moved`] if not.
+    pub fn check(&self, of: impl Into<Of>) -> Result<()> {
+        if self.serves(of) { Ok(()) } else { Err(Error::Moved) }
+    }
+
+    /// The same, and it is not given up while the answer is kept.
+    pub fn enter(&self, of: impl Into<Of>) -> Result<Stay> {
+        let of = of.into();
+        self.check(of)?;
+        let held = self.read();
+        let lease = match of {
+            Of::Workspace(tenant) => held.get(&tenant),
+            Of::Installation => held.get(&INSTALLATION),
+            Of::Anybody => None,
+        };
+        let _in_hand = lease.map(|lease| lease.in_hand.clone());
+        Ok(Stay { _in_hand })
+    }
+
+    /// Is nothing done for any of these any more?
+    pub fn are_quiet(&self, tenants: &[TenantId]) -> bool {
+        let held = self.read();
+        let mut leases = tenants.iter().filter_map(|tenant| held.get(tenant));
+        leases.all(|lease| Arc::strong_count(&lease.in_hand) == 1)
+    }
+
+    /// Those that are about to come.
+    pub fn arriving(&self) -> Vec<TenantId> {
+        let held = self.read();
+        let arriving = held.iter().filter(|(_, lease)| lease.stage == Stage::Arriving);
+        arriving.map(|(tenant, _)| *tenant).collect()
+    }
+
+    /// Has any of these been another node's?
+    pub fn are_second_hand(&self, tenants: &[TenantId]) -> bool {
+        let held = self.read();
+        let mut leases = tenants.iter().filter_map(|tenant| held.get(tenant));
+        leases.any(|lease| !lease.is_new)
+    }
+
+    /// How many it has, the installation's own not counted.
+    pub fn count(&self) -> usize {
+        let held = self.read();
+        held.len() - usize::from(held.contains_key(&INSTALLATION))
+    }
+
+    /// All that are here.
+    pub fn here(&self) -> Vec<TenantId> {
+        let held = self.read();
+        let here = held.iter().filter(|(_, lease)| lease.stage == Stage::Here);
+        here.map(|(tenant, _)| *tenant).collect()
+    }
+
+    /// `None`: it always was this process's.
+    pub fn since(&self, tenant: TenantId) -> Option<Since> {
+        self.read().get(&tenant).map(|lease| lease.since)
+    }
+
+    /// By the writer, after the commit that took it.
+    pub(crate) fn took(&self, tenant: TenantId, is_new: bool, since: Since) {
+        let lease = Lease {
+            stage: Stage::Arriving,
+            since,
+            is_new,
+            in_hand: Arc::default(),
+        };
+        self.write().insert(tenant, lease);
+    }
+
+    /// Everything may begin.
+    pub fn arrived(&self, tenants: &[TenantId]) {
+        self.set(tenants, Stage::Arriving, Stage::Here);
+    }
+
+    /// Nothing new begins. Answers those that were here.
+    pub fn leave(&self, tenants: &[TenantId]) -> Vec<TenantId> {
+        self.set(tenants, Stage::Here, Stage::Leaving)
+    }
+
+    /// They stay after all.
+    pub fn stay(&self, tenants: &[TenantId]) {
+        self.set(tenants, Stage::Leaving, Stage::Here);
+    }
+
+    fn set(&self, tenants: &[TenantId], from: Stage, to: Stage) -> Vec<TenantId> {
+        let mut held = self.write();
+        let mut set = Vec::new();
+        for tenant in tenants {
+            if let Some(lease) = held.get_mut(tenant)
+                && lease.stage == from
+            {
+                lease.stage = to;
+                set.push(*tenant);
+            }
+        }
+        set
+    }
+
+    /// By the writer, before the commit that gives them up: should that fail in doubt, nothing is written for them any more.
+    pub(crate) fn gave_up(&self, tenants: &[TenantId]) {
+        let mut held = self.write();
+        for tenant in tenants {
+            held.remove(tenant);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use uuid::Uuid;
+
+    const ONE: TenantId = TenantId(Uuid::from_u128(1));
+    const TWO: TenantId = TenantId(Uuid::from_u128(2));
+
+    fn since() -> Since {
+        Since {
+            last_seen: None,
+            taken_at: Moment::from_millis(0),
+        }
+    }
+
+    #[test]
+    fn one_process_alone_has_everything() {
+        let leases = Leases::whole();
+        for of in [Of::Workspace(ONE), Of::Installation, Of::Anybody] {
+            assert!(leases.holds(of) && leases.serves(of), "{of:?}");
+        }
+        assert_eq!((leases.node(), leases.since(ONE)), (None, None));
+    }
+
+    #[test]
+    fn a_node_serves_what_has_arrived_and_writes_until_it_has_given_up() {
+        let leases = Leases::of(NodeId(Uuid::from_u128(9)));
+        let seen = |of: Of| (leases.holds(of), leases.serves(of));
+        assert_eq!(seen(ONE.into()), (false, false));
+        assert_eq!(seen(Of::Anybody), (true, true));
+        leases.took(ONE, true, since());
+        assert_eq!(seen(ONE.into()), (true, false), "it is arriving");
+        leases.arrived(&[ONE, TWO]);
+        assert_eq!(seen(ONE.into()), (true, true));
+        assert_eq!(seen(TWO.into()), (false, false), "nobody has taken it");
+        assert_eq!(leases.leave(&[ONE, TWO]), [ONE]);
+        assert_eq!(seen(ONE.into()), (true, false), "what is under way is still written");
+        assert!(leases.enter(ONE).is_err());
+        leases.stay(&[ONE]);
+        assert_eq!(leases.here(), [ONE]);
+        let stay = leases.enter(ONE).unwrap();
+        assert!(!leases.are_quiet(&[ONE]));
+        drop(stay);
+        assert!(leases.are_quiet(&[ONE, TWO]));
+        leases.gave_up(&[ONE]);
+        assert_eq!(seen(ONE.into()), (false, false));
+    }
+
+    #[test]
+    fn the_installation_is_one_more_lease_and_no_workspace() {
+        let leases = Leases::of(NodeId(Uuid::from_u128(9)));
+        assert!(!leases.holds(Of::Installation));
+        leases.took(INSTALLATION, false, since());
+        assert!(leases.are_second_hand(&[INSTALLATION]) && !leases.are_second_hand(&[ONE]));
+        leases.arrived(&[INSTALLATION]);
+        assert!(leases.serves(Of::Installation));
+        assert_eq!(leases.count(), 0);
+        leases.took(ONE, true, since());
+        assert_eq!(leases.count(), 1);
+    }
+}

@@ -1,0 +1,248 @@
+//! A request on its way to another node, and the answer on its way back.
+use super::{
+    AsAsked, Home, MOVED,
+    proof::{self, HOP, Hop},
+};
+use crate::{
+    http::{
+        bodies::{BodyPermit, Owner},
+        error::{ApiResult, REQUEST_ID},
+        extract,
+        peer::peer,
+    },
+    state::State,
+};
+use actix_web::{
+    HttpMessage, HttpRequest, HttpResponse,
+    body::{BoxBody, SizedStream},
+    dev::Payload,
+    http::{
+        StatusCode,
+        header::{HeaderName, HeaderValue},
+    },
+    web::Bytes,
+};
+use entities::workspace_lease::Owner as Node;
+use futures_util::{Stream, StreamExt};
+use http_body_util::{BodyExt, BodyStream, Either, Full, StreamBody};
+use hyper::body::{Frame, Incoming};
+use hyper_util::{
+    client::legacy::{Client, connect::HttpConnector},
+    rt::TokioExecutor,
+};
+use runtime::keyring::purpose;
+use std::{io, time::Duration};
+use tokio::sync::mpsc;
+use tokio_stream::wrappers::ReceiverStream;
+
+/// Bodies that are not longer are kept until they are answered, and sent again to where the workspace has gone.
+const KEPT: usize = 64 * 1024;
+/// Pieces of a longer one that are on their way.
+const PIECES: usize = 4;
+const CONNECT: Duration = Duration::from_secs(1);
+/// Connections to one node that nobody uses, and how long they are kept.
+const IDLE: usize = 32;
+const IDLE_FOR: Duration = Duration::from_secs(30);
+
+type Piece = Result<Frame<Bytes>, io::Error>;
+type Body = Either<Full<Bytes>, StreamBody<ReceiverStream<Piece>>>;
+
+/// The other nodes.
+pub struct Peers(Client<HttpConnector, Body>);
+
+impl Default for Peers {
+    fn default() -> Self {
+        let mut connector = HttpConnector::new();
+        connector.set_connect_timeout(Some(CONNECT));
+        connector.set_nodelay(true);
+        let mut client = Client::builder(TokioExecutor::new());
+        client.pool_max_idle_per_host(IDLE).pool_idle_timeout(IDLE_FOR);
+        Peers(client.build(connector))
+    }
+}
+
+/// A body that is to be handed on.
+pub enum Outgoing {
+    Kept(Bytes),
+    /// Each piece as it comes.
+    Streamed(ReceiverStream<Piece>),
+}
+
+pub enum Outcome {
+    Answered(HttpResponse),
+    /// The node could not be reached, or does not have the workspace any more; what is left of the body, if it was kept.
+    Untouched(Option<Outgoing>),
+}
+
+/// The body of a request, from whoever sends it.
+pub async fn body_of(state: &State, request: &HttpRequest, home: Home, payload: &mut Payload) -> ApiResult<Outgoing> {
+    let is_short = extract::announced(request) <= KEPT && !request.headers().contains_key("transfer-encoding");
+    if is_short {
+        // Who has shown no key is a stranger still: the workspace is not charged for them.
+        let room = match home {
+            Home::OfKey(tenant) => BodyPermit::begin(&state.bodies, Owner::Workspace(tenant))?,
+            Home::Anywhere | Home::Of(_) => extract::room_for(request)?,
+        };
+        let body = extract::read_with(room, request, payload, KEPT).await?;
+        return Ok(Outgoing::Kept(body.freeze()));
+    }
+    let (sender, pieces) = mpsc::channel(PIECES);
+    let mut payload = std::mem::replace(payload, Payload::None);
+    // On this thread, which alone may read it. It ends with the one who sends, or with the one who takes.
+    actix_web::rt::spawn(async move {
+        while let Some(piece) = payload.next().await {
+            let piece = piece.map(Frame::data).map_err(io::Error::other);
+            if sender.send(piece).await.is_err() {
+                return;
+            }
+        }
+    });
+    Ok(Outgoing::Streamed(ReceiverStream::new(pieces)))
+}
+
+/// To be read here after all.
+pub fn given_back(body: Outgoing) -> Payload {
+    match body {
+        Outgoing::Kept(bytes) => Payload::from(bytes),
+        Outgoing::Streamed(_) => Payload::None,
+    }
+}
+
+/// Of one connection only, and not of what is asked.
+const HOP_BY_HOP: [&str; 8] = [
+    "connection",
+    "keep-alive",
+    "proxy-authenticate",
+    "proxy-authorization",
+    "te",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+];
+
+impl Peers {
+    pub async fn hand_on(&self, state: &State, to: &Node, request: &HttpRequest, body: Outgoing) -> Outcome {
+        let kept = match &body {
+            Outgoing::Kept(bytes) => Some(bytes.clone()),
+            Outgoing::Streamed(_) => None,
+        };
+        let untouched = || Outcome::Untouched(kept.clone().map(Outgoing::Kept));
+        let Some(outgoing) = addressed(state, to, request, body) else {
+            return untouched();
+        };
+        metrics::counter!("callboard_requests_handed_on_total").increment(1);
+        let asking = state.deps.runtime.spawn(self.0.request(outgoing));
+        // Whoever asked has left: so has the node that asks for them.
+        let asking = Aborting(asking);
+        match asking.await {
+            Ok(Ok(answer)) if answer.headers().contains_key(MOVED) => untouched(),
+            Ok(Ok(answer)) => Outcome::Answered(answered(answer)),
+            Ok(Err(error)) if error.is_connect() => {
+                tracing::debug!(node = to.name, %error, "a node could not be reached");
+                untouched()
+            }
+            Ok(Err(error)) => {
+                tracing::warn!(node = to.name, %error, "a node did not answer");
+                Outcome::Answered(lost())
+            }
+            Err(_) => Outcome::Answered(lost()),
+        }
+    }
+}
+
+/// Ends with whoever waits for it.
+struct Aborting<T>(tokio::task::JoinHandle<T>);
+
+impl<T> Future for Aborting<T> {
+    type Output = Result<T, tokio::task::JoinError>;
+    fn poll(mut self: std::pin::Pin<&mut Self>, context: &mut std::task::Context<'_>) -> std::task::Poll<Self::Output> {
+        std::pin::Pin::new(&mut self.0).poll(context)
+    }
+}
+
+impl<T> Drop for Aborting<T> {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+/// It may have been done, or not.
+fn lost() -> HttpResponse {
+    use crate::http::error::ApiError;
+    use actix_web::ResponseError;
+    let message = "the node that has this workspace has gone, and the outcome of the request is not known: repeat it with the \
+                   same Idempotency-Key, or look before you repeat it";
+    ApiError::Frame(StatusCode::SERVICE_UNAVAILABLE, "unavailable", message.into(), None).error_response()
+}
+
+fn addressed(state: &State, to: &Node, request: &HttpRequest, body: Outgoing) -> Option<http::Request<Body>> {
+    let target = request.extensions().get::<AsAsked>()?.0.clone();
+    let method = request.method().as_str();
+    let hop = Hop {
+        peer: peer(state, request),
+        request_id: REQUEST_ID.try_with(Clone::clone).ok()?,
+    };
+    let key = state.deps.links.signing(purpose::NODES);
+    let proof = proof::made(&key, to.id, (method, &target), &hop);
+    let mut outgoing = http::Request::builder()
+        .method(method)
+        .uri(format!("http://{}{target}", to.address));
+    for (name, value) in request.headers() {
+        if !HOP_BY_HOP.contains(&name.as_str())
+            && name != HOP
+            && name.as_str() != "expect"
+            && name.as_str() != "content-length"
+        {
+            outgoing = outgoing.header(name.as_str(), value.as_bytes());
+        }
+    }
+    let body = match body {
+        Outgoing::Kept(bytes) => Either::Left(Full::new(bytes)),
+        Outgoing::Streamed(pieces) => {
+            if let Some(length) = request.headers().get("content-length") {
+                outgoing = outgoing.header("content-length", length.as_bytes());
+            }
+            Either::Right(StreamBody::new(pieces))
+        }
+    };
+    outgoing.header(HOP.as_str(), proof).body(body).ok()
+}
+
+fn answered(answer: http::Response<Incoming>) -> HttpResponse {
+    let (head, body) = answer.into_parts();
+    let status = StatusCode::from_u16(head.status.as_u16()).unwrap_or(StatusCode::BAD_GATEWAY);
+    let mut response = HttpResponse::new(status);
+    let mut length = None;
+    for (name, value) in &head.headers {
+        if name == "content-length" {
+            length = value.to_str().ok().and_then(|length| length.parse::<u64>().ok());
+            continue;
+        }
+        let (Ok(name), Ok(value)) = (
+            HeaderName::from_bytes(name.as_str().as_bytes()),
+            HeaderValue::from_bytes(value.as_bytes()),
+        ) else {
+            continue;
+        };
+        if !HOP_BY_HOP.contains(&name.as_str()) {
+            response.headers_mut().append(name, value);
+        }
+    }
+    let pieces = pieces(body);
+    match length {
+        Some(0) => response.set_body(BoxBody::new(())),
+        Some(length) => response.set_body(BoxBody::new(SizedStream::new(length, pieces))),
+        None => response.set_body(BoxBody::new(actix_web::body::BodyStream::new(pieces))),
+    }
+}
+
+fn pieces(body: Incoming) -> impl Stream<Item = Result<Bytes, io::Error>> + Unpin {
+    Box::pin(
+        BodyStream::new(body.map_err(io::Error::other)).filter_map(|piece| async {
+            match piece {
+                Ok(frame) => frame.into_data().ok().map(Ok),
+                Err(error) => Some(Err(error)),
+            }
+        }),
+    )
+}

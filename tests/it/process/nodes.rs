@@ -1,0 +1,727 @@
+//! Several nodes on one PostgreSQL: killed, stopped for a while, cut off from the database, and told to go, while they call, send and
+//! answer. What all of them have written down is put side by side, and nothing may contradict.
+use super::{
+    Place, Starting, kills, on_disk, own_address, pause, stderr, terminate,
+    the_law::{lines, millis},
+};
+use crate::{
+    audit::{Evidence, check, report},
+    world::{Backend, Receiver, client, network::Network},
+};
+use sea_orm::{ConnectOptions, ConnectionTrait, Database, DatabaseConnection, Statement};
+use serde_json::{Value, json};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    process::{Child, Command},
+    sync::atomic::{AtomicUsize, Ordering::SeqCst},
+    time::{Duration, Instant},
+};
+
+const LIMIT: usize = 100;
+const WORKSPACES: usize = 6;
+
+fn faults() -> usize {
+    kills().div_ceil(4)
+}
+
+/// Contacts of each campaign, and its calls a second: so that it calls until the last fault.
+fn contacts() -> usize {
+    (faults() * 5).max(40)
+}
+
+fn rate() -> f64 {
+    (contacts() as f64 / (faults() * 8) as f64).min(2.0)
+}
+
+struct Node {
+    name: String,
+    url: String,
+    environment: Vec<(&'static str, String)>,
+    child: Option<Child>,
+}
+
+impl Drop for Node {
+    /// A test that fails leaves none behind.
+    fn drop(&mut self) {
+        if let Some(child) = &mut self.child {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+/// Three nodes, and workspaces that call and are told of it.
+struct Installation {
+    place: Place,
+    outside: DatabaseConnection,
+    nodes: Vec<Node>,
+    /// One of each workspace.
+    receivers: Vec<Receiver>,
+    keys: Vec<String>,
+    campaigns: Vec<String>,
+    acknowledged: Vec<Value>,
+    /// Which node was killed, or stopped, and when.
+    killed: Vec<(usize, i64)>,
+    next: AtomicUsize,
+}
+
+fn signal(name: &str, process: u32) {
+    let sent = Command::new("kill")
+        .args([name, &process.to_string()])
+        .status()
+        .unwrap();
+    assert!(sent.success());
+}
+
+impl Installation {
+    /// `urls`: where each node finds the database.
+    async fn open(place: Place, urls: [&str; 3]) -> Self {
+        let mut options = ConnectOptions::new(&place.database.url);
+        options.max_connections(2).sqlx_logging(false);
+        let outside = Database::connect(options).await.unwrap();
+        let nodes = ["a", "b", "c"].into_iter().zip(urls).map(|(name, url)| {
+            let (bind, between) = (own_address(), own_address());
+            let log = place.folder.path().join(format!("{name}.log"));
+            let environment = vec![
+                ("CALLBOARD_DATABASE_URL", url.to_owned()),
+                ("CALLBOARD_BIND", bind.clone()),
+                ("CALLBOARD_NODE_BIND", between),
+                ("CALLBOARD_NODE_NAME", name.to_owned()),
+                ("CALLBOARD_RECORDINGS_SPOOL", format!("spool-{name}")),
+                ("CALLBOARD_SANDBOX_LOG", log.to_str().unwrap().to_owned()),
+                ("CALLBOARD_SANDBOX_SPEED", "5".to_owned()),
+                ("CALLBOARD_WEBHOOK_RETRY_SCHEDULE", "1,1,1,1,1,1,1,1,1".to_owned()),
+                ("CALLBOARD_DRAIN_SECONDS", "10".to_owned()),
+            ];
+            Node {
+                name: name.to_owned(),
+                url: format!("http://{bind}"),
+                environment,
+                child: None,
+            }
+        });
+        let mut installation = Installation {
+            nodes: nodes.collect(),
+            outside,
+            place,
+            receivers: Vec::new(),
+            keys: Vec::new(),
+            campaigns: Vec::new(),
+            acknowledged: Vec::new(),
+            killed: Vec::new(),
+            next: AtomicUsize::new(0),
+        };
+        let starting: Vec<Starting> = (0..3).map(|at| installation.starting(at)).collect();
+        for (node, starting) in installation.nodes.iter_mut().zip(starting) {
+            node.child = Some(starting.ready());
+        }
+        installation
+    }
+
+    fn starting(&self, at: usize) -> Starting {
+        let environment = &self.nodes[at].environment;
+        let environment: Vec<_> = environment.iter().map(|(name, value)| (*name, &**value)).collect();
+        self.place.start(&environment)
+    }
+
+    fn start(&mut self, at: usize) {
+        self.nodes[at].child = Some(self.starting(at).ready());
+    }
+
+    fn child(&mut self, at: usize) -> &mut Child {
+        self.nodes[at].child.as_mut().unwrap()
+    }
+
+    /// A workspace with an endpoint and a campaign, made over one node after the other.
+    async fn workspace(&mut self, n: usize) {
+        let slug = format!("w{n}");
+        self.place
+            .create_workspace(&slug, &slug, &format!("{slug}@example.com"));
+        let create = [
+            "--json",
+            "keys",
+            "create",
+            "--workspace",
+            &slug,
+            "--env",
+            "test",
+            "--name",
+            "k",
+        ];
+        let made = self.place.run(&create);
+        let key = super::json_of(&made)["plaintext"].as_str().unwrap().to_owned();
+        let limits = json!({ "limit": LIMIT });
+        self.ask(&key, reqwest::Method::PATCH, "/v1/concurrency", Some(limits))
+            .await;
+        let receiver = Receiver::start();
+        let endpoint = json!({ "url": receiver.url, "event_types": ["*"] });
+        let endpoint = self.post(&key, "/v1/webhook_endpoints", endpoint).await;
+        receiver.expect_signatures_of(endpoint["secret"].as_str().unwrap());
+        self.receivers.push(receiver);
+        let agent = self
+            .post(&key, "/v1/agents", json!({ "name": "Ann", "prompt": "x" }))
+            .await;
+        let contacts: Vec<_> = (0..contacts())
+            .map(|m| json!({ "phone_number": format!("+150020{n}{m:03}{}", [0, 1, 0, 3, 0, 9][m % 6]) }))
+            .collect();
+        let plan = json!({
+            "name": "Spread", "agent_id": agent["id"], "contacts": contacts, "pacing": { "calls_per_second": rate() },
+            "retry": { "max_attempts": 2, "min_gap_minutes": 0 },
+        });
+        let campaign = self.post(&key, "/v1/campaigns/run", plan).await;
+        self.acknowledged
+            .push(json!({ "kind": "campaign", "id": campaign["id"] }));
+        self.campaigns
+            .push(format!("/v1/campaigns/{}", campaign["id"].as_str().unwrap()));
+        self.keys.push(key);
+    }
+
+    async fn post(&self, key: &str, path: &str, body: Value) -> Value {
+        self.ask(key, reqwest::Method::POST, path, Some(body)).await
+    }
+
+    /// Asks whichever node is next, and another one if that does not answer, as a load balancer does. A repeat has the same key.
+    async fn ask(&self, key: &str, method: reqwest::Method, path: &str, body: Option<Value>) -> Value {
+        let idempotency_key = uuid::Uuid::new_v4().to_string();
+        let begun = Instant::now();
+        let mut said = String::new();
+        while begun.elapsed() < Duration::from_secs(60) {
+            let node = &self.nodes[self.next.fetch_add(1, SeqCst) % self.nodes.len()];
+            let mut request = client()
+                .request(method.clone(), format!("{}{path}", node.url))
+                .bearer_auth(key)
+                .timeout(Duration::from_secs(20));
+            if let Some(body) = &body {
+                request = request.json(body).header("idempotency-key", &idempotency_key);
+            }
+            match request.send().await {
+                Ok(answer) if answer.status().is_success() => {
+                    if let Ok(value) = answer.json().await {
+                        return value;
+                    }
+                }
+                Ok(answer) => {
+                    let status = answer.status();
+                    said = format!("{status}: {}", answer.text().await.unwrap_or_default());
+                    assert!(
+                        status.is_server_error() || status.as_u16() == 429 || status.as_u16() == 409,
+                        "{path}: {said}"
+                    );
+                }
+                Err(error) => said = error.to_string(),
+            }
+            pause(100).await;
+        }
+        panic!("{path} was not answered: {said}");
+    }
+
+    async fn get(&self, key: &str, path: &str) -> Value {
+        self.ask(key, reqwest::Method::GET, path, None).await
+    }
+
+    async fn rows(&self, text: &str) -> Vec<(String, i64)> {
+        let backend = self.outside.get_database_backend();
+        let rows = self
+            .outside
+            .query_all_raw(Statement::from_string(backend, text))
+            .await
+            .unwrap();
+        let read = rows
+            .iter()
+            .map(|row| (row.try_get_by_index(0).unwrap(), row.try_get_by_index(1).unwrap()));
+        read.collect()
+    }
+
+    /// How many workspaces each living node has, by its name.
+    async fn held(&self) -> BTreeMap<String, i64> {
+        let text = "SELECT n.name::text, COUNT(l.tenant_id) FROM nodes n LEFT JOIN workspace_leases l ON l.node_id = n.id \
+                    AND l.tenant_id <> '00000000-0000-0000-0000-000000000000' WHERE n.ended_ms IS NULL GROUP BY n.id, n.name";
+        self.rows(text).await.into_iter().collect()
+    }
+
+    /// Until all workspaces are had by living nodes, but for none by that one; answers how long that took.
+    async fn taken_over_from(&self, at: usize) -> Duration {
+        let begun = Instant::now();
+        while begun.elapsed() < Duration::from_secs(60) {
+            let held = self.held().await;
+            if held.get(&self.nodes[at].name).is_none_or(|count| *count == 0)
+                && held.values().sum::<i64>() == WORKSPACES as i64
+            {
+                return begun.elapsed();
+            }
+            pause(50).await;
+        }
+        panic!(
+            "what {} had is not taken over: {:?}",
+            self.nodes[at].name,
+            self.held().await
+        );
+    }
+
+    /// Calls that its carrier has been given.
+    fn placed_by(&self, at: usize) -> usize {
+        let log = self.place.folder.path().join(format!("{}.log", self.nodes[at].name));
+        let log = std::fs::read_to_string(log).unwrap_or_default();
+        log.lines().filter(|line| line.contains("\"placed\"")).count()
+    }
+
+    /// The one that has most.
+    async fn busiest(&self) -> usize {
+        let held = self.held().await;
+        let has = |at: &usize| held.get(&self.nodes[*at].name).copied();
+        (0..3).max_by_key(has).unwrap()
+    }
+
+    /// Until each node has its part.
+    async fn balanced(&self) {
+        for _ in 0..600 {
+            let held = self.held().await;
+            if held.len() == 3 && held.values().all(|count| (1..=3).contains(count)) {
+                return;
+            }
+            pause(100).await;
+        }
+        panic!("workspaces are not spread: {:?}", self.held().await);
+    }
+
+    /// Waits for the end of everything, and looks at all that was written down.
+    async fn checked(mut self) {
+        for (key, path) in self.keys.iter().zip(&self.campaigns) {
+            let mut status = Value::Null;
+            for _ in 0..3000 {
+                status = self.get(key, path).await["status"].clone();
+                if status == "completed" {
+                    break;
+                }
+                pause(100).await;
+            }
+            assert_eq!(status, "completed", "{path}");
+        }
+        for key in &self.keys {
+            for _ in 0..3000 {
+                let endpoints = self.get(key, "/v1/webhook_endpoints").await;
+                let id = endpoints["data"][0]["id"].as_str().unwrap().to_owned();
+                let stats = self.get(key, &format!("/v1/webhook_endpoints/{id}/stats")).await;
+                if stats["open"]["pending"] == 0 && stats["open"]["retrying"] == 0 {
+                    break;
+                }
+                pause(100).await;
+            }
+        }
+        let dump = self.place.run(&["audit", "dump"]);
+        assert!(dump.status.success(), "{}", stderr(&dump));
+        let dump = lines(&String::from_utf8(dump.stdout).unwrap());
+        let mut carrier = Vec::new();
+        for at in 0..self.nodes.len() {
+            carrier.extend(self.carried_by(at, &dump));
+        }
+        carrier.sort_by_key(|line| line["at"].as_i64());
+        let placed: Vec<&str> = carrier
+            .iter()
+            .filter(|line| line["what"] == "placed")
+            .map(|line| line["session"].as_str().unwrap())
+            .collect();
+        let once: BTreeSet<&str> = placed.iter().copied().collect();
+        assert_eq!(once.len(), placed.len(), "a session is dialled by one node, and once");
+        assert!(placed.len() >= contacts() * WORKSPACES / 2, "{} calls", placed.len());
+        self.check_events(&dump);
+        let lost = dump.iter().filter(|line| line["end_reason"] == "node_lost").count();
+        assert!(lost == 0 || !self.killed.is_empty(), "{lost} calls were cut off");
+        let evidence = Evidence {
+            dump,
+            carrier,
+            provider: Vec::new(),
+            acknowledged: std::mem::take(&mut self.acknowledged),
+            files: None,
+            taken_at: Some(millis()),
+            // A fault ends the calls of one node only: see `carried_by`.
+            kills: Vec::new(),
+            limit: LIMIT,
+            rate: 500.0,
+            burst: 500.0,
+            settled: true,
+        };
+        let breaches = check(&evidence);
+        assert!(breaches.is_empty(), "{}", report(&breaches));
+        for node in &mut self.nodes {
+            terminate(node.child.as_mut().unwrap());
+        }
+    }
+
+    /// The log of that node's carrier, in which each call that a fault cut off ends there; and no such call was closed as anything
+    /// else than lost.
+    fn carried_by(&self, at: usize, dump: &[Value]) -> Vec<Value> {
+        let log = self.place.folder.path().join(format!("{}.log", self.nodes[at].name));
+        let log = lines(&std::fs::read_to_string(log).unwrap_or_default());
+        let of = |line: &Value| line["session"].as_str().unwrap().to_owned();
+        let sessions: BTreeMap<&str, &Value> = dump
+            .iter()
+            .filter(|line| line["kind"] == "session")
+            .map(|line| (line["id"].as_str().unwrap(), line))
+            .collect();
+        let mut carried = log.clone();
+        for (_, killed) in self.killed.iter().filter(|(node, _)| *node == at) {
+            let micros = killed * 1_000;
+            let before = |line: &&Value| line["at"].as_i64().unwrap() <= micros;
+            let ended: BTreeSet<String> = log
+                .iter()
+                .filter(before)
+                .filter(|line| line["what"] == "ended")
+                .map(of)
+                .collect();
+            let placed = log.iter().filter(before).filter(|line| line["what"] == "placed");
+            for line in placed.filter(|line| !ended.contains(&of(line))) {
+                let id = of(line);
+                // What the node's carrier noted of it after it was stopped is of a call that nobody had any more.
+                carried.retain(|line| line["what"] != "ended" || of(line) != id);
+                let mut ended = line.clone();
+                (ended["what"], ended["at"]) = ("ended".into(), micros.into());
+                carried.push(ended);
+                let session = sessions[&*id];
+                let ended_at: chrono::DateTime<chrono::Utc> = session["ended_at"].as_str().unwrap().parse().unwrap();
+                assert!(
+                    session["end_reason"] == "node_lost" || ended_at.timestamp_millis() <= killed + 100,
+                    "cut off at {killed}, and closed otherwise: {session}"
+                );
+            }
+        }
+        carried
+    }
+
+    /// Each event has arrived, and those about one subject for the first time in their order.
+    fn check_events(&self, dump: &[Value]) {
+        let events: Vec<&Value> = dump.iter().filter(|line| line["kind"] == "event").collect();
+        assert!(events.len() > contacts() * WORKSPACES * 3, "{} events", events.len());
+        let mut first: BTreeMap<String, usize> = BTreeMap::new();
+        let requests: Vec<_> = self.receivers.iter().flat_map(Receiver::requests).collect();
+        for (at, request) in requests.iter().enumerate() {
+            assert_eq!(request.verified, Some(true));
+            first.entry(request.id().to_owned()).or_insert(at);
+        }
+        let mut by_subject: BTreeMap<&str, Vec<(i64, usize)>> = BTreeMap::new();
+        for event in &events {
+            let arrived = first.get(event["id"].as_str().unwrap());
+            let arrived = *arrived.unwrap_or_else(|| panic!("it did not arrive: {event}"));
+            let of_subject = by_subject.entry(event["subject"].as_str().unwrap()).or_default();
+            of_subject.push((event["seq"].as_i64().unwrap(), arrived));
+        }
+        for (subject, mut events) in by_subject {
+            events.sort_unstable();
+            assert!(
+                events.is_sorted_by_key(|(_, arrived)| *arrived),
+                "{subject}: {events:?}"
+            );
+        }
+        eprintln!("{} events, {} repeats", events.len(), requests.len() - first.len());
+    }
+}
+
+fn shown(mut times: Vec<Duration>) {
+    times.sort();
+    let at = |share: f64| times[((times.len() - 1) as f64 * share).round() as usize].as_secs_f64();
+    eprintln!(
+        "{} take-overs: p50 {:.1} s, p99 {:.1} s",
+        times.len(),
+        at(0.5),
+        at(0.99)
+    );
+}
+
+/// What becomes of a node. `CALLBOARD_TEST_FAULT` names the only one that a long run is to be of.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Fault {
+    /// kill -9.
+    Killed,
+    /// It stands still until the others have taken what it had, in a long run for a minute.
+    Stopped,
+    /// It cannot reach the database any more, and is not told so.
+    CutOff,
+}
+
+fn fault(n: usize) -> Fault {
+    match std::env::var("CALLBOARD_TEST_FAULT").as_deref() {
+        Ok("killed") => Fault::Killed,
+        Ok("stopped") => Fault::Stopped,
+        Ok("cut_off") => Fault::CutOff,
+        _ => [Fault::Killed, Fault::Stopped, Fault::CutOff][n % 3],
+    }
+}
+
+/// One node after another fails, while all of them call and send. One that comes back does nothing more, and ends.
+#[test]
+fn nodes_that_fail_lose_nothing_and_call_nobody_twice() {
+    on_disk(Backend::Postgres, async |place| {
+        let url = place.database.url.clone();
+        let networks = [Network::before(&url), Network::before(&url), Network::before(&url)];
+        let urls = networks.each_ref().map(|network| &*network.url);
+        let mut nodes = Installation::open(place, urls).await;
+        for n in 0..WORKSPACES {
+            nodes.workspace(n).await;
+        }
+        nodes.balanced().await;
+        let mut times = Vec::new();
+        for n in 0..faults() {
+            let (at, fault) = (nodes.busiest().await, fault(n));
+            let process = nodes.child(at).id();
+            match fault {
+                Fault::Killed => {
+                    nodes.child(at).kill().unwrap();
+                    nodes.child(at).wait().unwrap();
+                }
+                Fault::Stopped => signal("-STOP", process),
+                Fault::CutOff => networks[at].cut(),
+            }
+            nodes.killed.push((at, millis()));
+            times.push(nodes.taken_over_from(at).await);
+            let placed = nodes.placed_by(at);
+            match fault {
+                Fault::Killed => {}
+                Fault::Stopped => {
+                    if faults() > 3 {
+                        pause(55_000).await;
+                    }
+                    signal("-CONT", process);
+                }
+                Fault::CutOff => networks[at].mend(),
+            }
+            if fault != Fault::Killed {
+                assert!(!nodes.child(at).wait().unwrap().success(), "it ends with a failure");
+                // A call that was committed before it was cut off may have been placed at its moment; none after.
+                assert!(
+                    fault == Fault::CutOff || nodes.placed_by(at) == placed,
+                    "it has placed more calls"
+                );
+            }
+            nodes.start(at);
+        }
+        shown(times);
+        nodes.checked().await;
+    });
+}
+
+/// The database is away for all of them, for longer than any of them may be silent: it is nobody's fault, and nobody is replaced.
+#[test]
+fn a_database_that_was_away_moves_nothing() {
+    on_disk(Backend::Postgres, async |place| {
+        let url = place.database.url.clone();
+        let network = Network::before(&url);
+        let mut nodes = Installation::open(place, [&network.url; 3]).await;
+        for n in 0..WORKSPACES {
+            nodes.workspace(n).await;
+        }
+        nodes.balanced().await;
+        let before = nodes.held().await;
+        network.cut();
+        pause(8_000).await;
+        network.mend();
+        nodes.balanced().await;
+        assert_eq!(nodes.held().await, before);
+        for at in 0..3 {
+            assert!(nodes.child(at).try_wait().unwrap().is_none(), "it lives");
+        }
+        nodes.checked().await;
+    });
+}
+
+/// One is drained by the operator and takes part again; then a rolling upgrade: each is told to end, and comes again. Whoever tries again is
+/// answered, and no call is cut off.
+#[test]
+fn nodes_that_are_told_to_go_hand_over_what_they_have() {
+    on_disk(Backend::Postgres, async |place| {
+        let url = place.database.url.clone();
+        let mut nodes = Installation::open(place, [&url; 3]).await;
+        for n in 0..WORKSPACES {
+            nodes.workspace(n).await;
+        }
+        nodes.balanced().await;
+        let unknown = nodes.place.run(&["nodes", "drain", "d"]);
+        assert!(
+            stderr(&unknown).contains("`d` is not a running node"),
+            "{}",
+            stderr(&unknown)
+        );
+        assert!(nodes.place.run(&["nodes", "drain", "b"]).status.success());
+        nodes.taken_over_from(1).await;
+        let listed = super::json_of(&nodes.place.run(&["--json", "nodes", "list"]));
+        let of = |name: &str| {
+            listed["nodes"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .find(|node| node["name"] == name)
+                .unwrap()
+                .clone()
+        };
+        assert_eq!(
+            (&of("a")["status"], &of("b")["status"]),
+            (&json!("running"), &json!("draining"))
+        );
+        // It goes on to answer, for the others.
+        let ready = client()
+            .get(format!("{}/readyz", nodes.nodes[1].url))
+            .send()
+            .await
+            .unwrap();
+        assert_eq!(
+            ready.json::<Value>().await.unwrap()["node"],
+            json!({ "name": "b", "workspaces": 0 })
+        );
+        assert!(nodes.place.run(&["nodes", "resume", "b"]).status.success());
+        nodes.balanced().await;
+        // One that would serve alone is not let in beside them.
+        nodes.place.refuses_a_second(&[]);
+        for at in 0..3 {
+            let process = nodes.child(at).id();
+            signal("-TERM", process);
+            // While it leaves, each is asked for each workspace.
+            while nodes.child(at).try_wait().unwrap().is_none() {
+                for key in &nodes.keys {
+                    nodes.get(key, "/v1/me").await;
+                }
+            }
+            assert!(nodes.child(at).wait().unwrap().success(), "it ends in order");
+            nodes.start(at);
+        }
+        nodes.balanced().await;
+        nodes.checked().await;
+    });
+}
+
+/// Whichever node is asked: it answers as the one does that has the workspace, whole bodies and streams too.
+#[test]
+fn any_node_takes_any_request() {
+    on_disk(Backend::Postgres, async |place| {
+        let url = place.database.url.clone();
+        let mut nodes = Installation::open(place, [&url; 3]).await;
+        nodes.workspace(0).await;
+        let key = nodes.keys[0].clone();
+        let owner = nodes.held().await.into_iter().find(|(_, count)| *count == 1).unwrap().0;
+        let others: Vec<String> = nodes
+            .nodes
+            .iter()
+            .filter(|node| node.name != owner)
+            .map(|node| node.url.clone())
+            .collect();
+        let asks = |at: usize, method: reqwest::Method, path: &str| {
+            client()
+                .request(method, format!("{}{path}", others[at]))
+                .bearer_auth(&key)
+        };
+
+        // A repeat over another node is the same request.
+        let agent = json!({ "name": "Ben", "prompt": "x" });
+        let mut ids = BTreeSet::new();
+        for at in 0..2 {
+            let post = asks(at, reqwest::Method::POST, "/v1/agents")
+                .header("idempotency-key", "one")
+                .json(&agent);
+            let made = post.send().await.unwrap();
+            assert_eq!(made.status().as_u16(), 201);
+            assert!(made.headers().contains_key("ratelimit-remaining"));
+            assert_eq!(made.headers().get_all("x-request-id").iter().count(), 1);
+            ids.insert(made.json::<Value>().await.unwrap()["id"].to_string());
+        }
+        assert_eq!(ids.len(), 1);
+
+        // What is refused is refused in the owner's words, and by its status.
+        let refused = asks(0, reqwest::Method::POST, "/v1/agents")
+            .json(&json!({ "name": "" }))
+            .send()
+            .await
+            .unwrap();
+        let (status, request) = (refused.status().as_u16(), refused.headers()["x-request-id"].clone());
+        let body: Value = refused.json().await.unwrap();
+        assert_eq!((status, &body["error"]["param"]), (422, &json!("name")));
+        assert_eq!(body["error"]["request_id"], request.to_str().unwrap());
+        let head = asks(0, reqwest::Method::HEAD, "/v1/agents").send().await.unwrap();
+        assert_eq!((head.status().as_u16(), head.bytes().await.unwrap().len()), (200, 0));
+
+        // A body that is streamed, and an answer that is.
+        let draft = json!({ "name": "Long", "agent_id": serde_json::from_str::<Value>(ids.first().unwrap()).unwrap() });
+        let draft: Value = asks(0, reqwest::Method::POST, "/v1/campaigns")
+            .json(&draft)
+            .send()
+            .await
+            .unwrap()
+            .json()
+            .await
+            .unwrap();
+        let path = format!("/v1/campaigns/{}", draft["id"].as_str().unwrap());
+        let contacts: Vec<_> = (0..1000)
+            .map(|n| json!({ "phone_number": format!("+15003{n:06}"), "first_name": "x".repeat(90) }))
+            .collect();
+        let added = asks(1, reqwest::Method::POST, &format!("{path}/contacts")).json(&json!({ "contacts": contacts }));
+        let added: Value = added.send().await.unwrap().json().await.unwrap();
+        assert_eq!(added["accepted"], 1000, "{added}");
+        let report = asks(0, reqwest::Method::GET, &format!("{path}/report.csv"))
+            .send()
+            .await
+            .unwrap();
+        assert_eq!(report.text().await.unwrap().lines().count(), 1001);
+
+        // Events as they happen.
+        let mut stream = asks(1, reqwest::Method::GET, "/v1/events/stream").send().await.unwrap();
+        assert_eq!(stream.headers()["content-type"], "text/event-stream");
+        let mut heard = String::new();
+        while !heard.contains("event: ") {
+            heard += std::str::from_utf8(&stream.chunk().await.unwrap().unwrap()).unwrap();
+        }
+
+        // Somebody signs in at one node, and goes on at another.
+        let login = json!({ "email": "w0@example.com", "password": "correct horse battery" });
+        let signed_in = client()
+            .post(format!("{}/v1/_internal/login", others[0]))
+            .json(&login)
+            .send()
+            .await
+            .unwrap();
+        let cookie = signed_in.headers()["set-cookie"]
+            .to_str()
+            .unwrap()
+            .split(';')
+            .next()
+            .unwrap()
+            .to_owned();
+        for node in &nodes.nodes {
+            for path in ["/v1/_internal/me", "/v1/_internal/t/w0/test/agents"] {
+                let seen = client()
+                    .get(format!("{}{path}", node.url))
+                    .header("cookie", &cookie)
+                    .send()
+                    .await
+                    .unwrap();
+                assert_eq!(seen.status().as_u16(), 200, "{path} at {}", node.name);
+            }
+            let kept = client()
+                .get(format!("{}/v1/_internal/t/w0", node.url))
+                .header("cookie", &cookie)
+                .send()
+                .await
+                .unwrap();
+            assert_eq!(
+                kept.json::<Value>().await.unwrap()["node"],
+                json!(owner),
+                "at {}",
+                node.name
+            );
+        }
+
+        // Between nodes nobody else is answered.
+        for (_, between) in nodes
+            .nodes
+            .iter()
+            .flat_map(|node| &node.environment)
+            .filter(|(name, _)| *name == "CALLBOARD_NODE_BIND")
+        {
+            let hop = format!("203.0.113.7 req_1 {}", "0".repeat(64));
+            let forged = client()
+                .get(format!("http://{between}/v1/me"))
+                .bearer_auth(&key)
+                .header("callboard-hop", hop);
+            assert_eq!(forged.send().await.unwrap().status().as_u16(), 404);
+        }
+        for node in &mut nodes.nodes {
+            terminate(node.child.as_mut().unwrap());
+        }
+    });
+}
