@@ -133,6 +133,7 @@ impl App {
         });
         let server = server
             .workers(threads)
+            .keep_alive(if between_nodes { BETWEEN_NODES } else { KEEP_ALIVE })
             .max_connections(MAX_CONNECTIONS / threads)
             .client_request_timeout(Duration::from_secs(10))
             // The framework reads as fast as it can meanwhile; what is refused was waited for by [`crate::http::unread`].
@@ -240,8 +241,7 @@ async fn take_up(deps: &Deps, after_commits: &AfterCommits, keeper: Option<&Arc<
     // Set once: the caller made it.
     let _ = after_commits.deps.set(deps.clone());
     if let Some(keeper) = keeper {
-        keeper.tick().await;
-        return keeper.start();
+        return keeper.start().await;
     }
     if let Err(error) = reconcile(deps).await {
         // What could be read goes on; the rest is tried again every 30 seconds.
@@ -249,6 +249,9 @@ async fn take_up(deps: &Deps, after_commits: &AfterCommits, keeper: Option<&Arc<
     }
 }
 
+/// An idle connection of a client is kept for so long; one of another node for longer than that node keeps it.
+const KEEP_ALIVE: Duration = Duration::from_secs(5);
+const BETWEEN_NODES: Duration = Duration::from_secs(75);
 /// The longest farewell to the database.
 const PARTING: Duration = Duration::from_secs(10);
 /// More than there are cores: whoever keeps one busy with megabytes that nobody wants is one thread of many to the system,

@@ -10,7 +10,7 @@ use crate::{
     fence::Fence,
     heartbeat,
     holds::state::Holds,
-    leases::Since,
+    leases::{Since, Stay},
     quiet::Quiet,
     recording::sounds::Studio,
     router::Router,
@@ -151,9 +151,16 @@ impl Deps {
         self.fence.leases().share()
     }
 
+    /// Keeps a workspace on this node while work is done for it whose outcome would be lost else.
+    pub fn stay(&self, tenant: TenantId) -> Option<Stay> {
+        self.fence.leases().keep(tenant)
+    }
+
     /// When a call of the workspace that began then, and that nobody carries, was last known to be carried.
     pub fn last_seen(&self, tenant: TenantId, call_began: Moment) -> Moment {
-        let since = self.fence.leases().since(tenant).unwrap_or(self.heartbeat);
+        let mut since = self.fence.leases().since(tenant).unwrap_or(self.heartbeat);
+        // Of one process that had them all before there were nodes.
+        since.last_seen = since.last_seen.or(self.heartbeat.last_seen);
         heartbeat::last_seen(since, call_began, self.clock.now())
     }
 

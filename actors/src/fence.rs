@@ -11,7 +11,7 @@ use entities::{
     db::Db,
     generation::{self, Taken},
     ids::NodeId,
-    node,
+    meta, node,
 };
 use std::{
     sync::{Arc, Mutex, PoisonError},
@@ -71,14 +71,17 @@ impl Fence {
             generation,
             from_the_living,
         } = generation::take(&transaction).await?;
-        let ended = match db.is_shared() {
+        let nodes = match db.is_shared() {
             true => node::end_every(&transaction).await?,
-            false => 0,
+            false => None,
         };
+        if let Some(seen_at) = nodes {
+            meta::set(&transaction, meta::HEARTBEAT, &seen_at.to_string()).await?;
+        }
         transaction.commit().await?;
         // On SQLite the lock goes with its process, and nobody is left; but the calls of its last second count, and nobody
         // knows them here: so no second holds calls of two processes.
-        if from_the_living || ended > 0 {
+        if from_the_living || nodes.is_some() {
             handed_over().await;
         }
         metrics::gauge!("callboard_generation").set(generation as f64);

@@ -132,7 +132,11 @@ where
 /// What waits to be delivered, for the metrics.
 #[boxed]
 pub async fn measure(deps: &Deps) -> Result<()> {
-    let waiting = delivery::waiting(&deps.db.read, None).await?;
+    // Of all, and so told by one.
+    let waiting = match deps.fence.leases().serves(Of::Installation) {
+        true => delivery::waiting(&deps.db.read, None).await?,
+        false => delivery::Waiting::default(),
+    };
     for (status, count) in [
         ("pending", waiting.pending),
         ("retrying", waiting.retrying),
@@ -152,6 +156,9 @@ const MOST: usize = 1_000;
 
 /// Removes what deleted campaigns have left behind, slice by slice.
 async fn clear_away(deps: &Deps) -> Result<()> {
+    if !deps.fence.leases().serves(Of::Installation) {
+        return Ok(());
+    }
     let mut slices = Slices::new(MOST);
     while let Some(campaign) = entities::campaign::first_deleted(&deps.db.read).await? {
         let rows = slices.rows() as u64;
@@ -167,6 +174,9 @@ async fn clear_away(deps: &Deps) -> Result<()> {
 }
 
 async fn tidy(deps: &Deps) -> Result<()> {
+    if !deps.fence.leases().serves(Of::Installation) {
+        return Ok(());
+    }
     let (times, clock) = (deps.clock.times(), ClockStatus::of(&deps.clock).text());
     // What is deleted does not come back: by the clock that shows less.
     let now = times.earlier();

@@ -124,23 +124,44 @@ impl Leases {
         self.read().get(&tenant).is_some_and(|lease| lease.stage == Stage::Here)
     }
 
-    /// [`Error::Moved`] if not.
+    /// May its actors be spoken with? [`Error::Moved`] if not: until the workspace has left, they are told what becomes of their work.
     pub fn check(&self, of: impl Into<Of>) -> Result<()> {
+        let tenant = match (self.share, of.into()) {
+            (Share::Whole, _) | (_, Of::Anybody) => return Ok(()),
+            (Share::Of(_), Of::Workspace(tenant)) => tenant,
+            (Share::Of(_), Of::Installation) => INSTALLATION,
+        };
+        let held = self.read();
+        let lease = held.get(&tenant).filter(|lease| lease.stage != Stage::Arriving);
+        lease.map(drop).ok_or(Error::Moved)
+    }
+
+    /// May something be begun by somebody who begins by himself?
+    pub fn check_serves(&self, of: impl Into<Of>) -> Result<()> {
         if self.serves(of) { Ok(()) } else { Err(Error::Moved) }
     }
 
     /// The same, and it is not given up while the answer is kept.
     pub fn enter(&self, of: impl Into<Of>) -> Result<Stay> {
-        let of = of.into();
-        self.check(of)?;
-        let held = self.read();
-        let lease = match of {
-            Of::Workspace(tenant) => held.get(&tenant),
-            Of::Installation => held.get(&INSTALLATION),
-            Of::Anybody => None,
+        let tenant = match (self.share, of.into()) {
+            (Share::Whole, _) | (_, Of::Anybody) => return Ok(Stay { _in_hand: None }),
+            (Share::Of(_), Of::Workspace(tenant)) => tenant,
+            (Share::Of(_), Of::Installation) => INSTALLATION,
         };
-        let _in_hand = lease.map(|lease| lease.in_hand.clone());
-        Ok(Stay { _in_hand })
+        let held = self.read();
+        let lease = held.get(&tenant).filter(|lease| lease.stage == Stage::Here);
+        let lease = lease.ok_or(Error::Moved)?;
+        Ok(Stay {
+            _in_hand: Some(lease.in_hand.clone()),
+        })
+    }
+
+    /// It is not given up while the answer is kept, for what goes on in it already.
+    pub fn keep(&self, tenant: TenantId) -> Option<Stay> {
+        let in_hand = self.read().get(&tenant)?.in_hand.clone();
+        Some(Stay {
+            _in_hand: Some(in_hand),
+        })
     }
 
     /// Is nothing done for any of these any more?

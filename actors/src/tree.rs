@@ -105,7 +105,7 @@ impl Tree {
         };
         Tree {
             deps: deps.clone(),
-            dispatchers: of.registry(|tenant| Of::Workspace(*tenant), Dispatcher::new),
+            dispatchers: of.dispatchers(),
             campaigns: of.registry(of_tenant, Shell::new),
             sessions: of.registry(of_tenant, Shell::new),
             rooms: of.registry(of_tenant, Shell::new),
@@ -136,22 +136,42 @@ impl Tree {
         all
     }
 
-    /// Stops all actors of these workspaces, which are about to be given up. Answers whether all have ended in time.
-    pub async fn leave(&self, tenants: &[TenantId], limit: Duration) -> bool {
+    /// Nothing is dialled in these workspaces any more. Answers those of which the dispatcher has not ended in time.
+    pub async fn stop_dispatching(&self, tenants: &[TenantId], limit: Duration) -> HashSet<TenantId> {
+        let left = self.dispatchers.stop(|tenant| tenants.contains(tenant), limit).await;
+        left.into_iter().collect()
+    }
+
+    /// Stops all actors of these workspaces, which are about to be given up, within that time. Answers those in which some have not ended.
+    pub async fn leave(&self, tenants: &[TenantId], limit: Duration) -> HashSet<TenantId> {
         let tenants: HashSet<TenantId> = tenants.iter().copied().collect();
         let has = |tenant: &TenantId| tenants.contains(tenant);
-        let mut ended = self.dispatchers.stop(has, limit).await;
-        macro_rules! stop { ($($kind:ident),*) => {$(
-            ended &= self.$kind.stop(|id| has(&id.tenant_id), limit).await;
-        )*} }
-        stop!(
-            sessions, rooms, recordings, campaigns, sms, emails, voices, endpoints, lanes
-        );
-        ended &= self.trunks.stop(|(tenant, _)| has(tenant), limit).await;
-        if has(&INSTALLATION) {
-            ended &= self.mailer.stop(|()| true, limit).await;
-        }
-        ended
+        macro_rules! stop { ($($kind:ident),*) => {
+            tokio::join!($(self.$kind.stop(|id| has(&id.tenant_id), limit)),*)
+        } }
+        let dispatchers = self.dispatchers.stop(has, limit);
+        let trunks = self.trunks.stop(|(tenant, _)| has(tenant), limit);
+        let mailer = self.mailer.stop(|()| has(&INSTALLATION), limit);
+        // Together: they have one deadline.
+        let (dispatchers, trunks, mailer, others) = tokio::join!(dispatchers, trunks, mailer, async {
+            stop!(
+                sessions, rooms, recordings, campaigns, sms, emails, voices, endpoints, lanes
+            )
+        });
+        let mut left: HashSet<TenantId> = dispatchers.into_iter().collect();
+        left.extend(trunks.into_iter().map(|(tenant, _)| tenant));
+        left.extend(mailer.into_iter().map(|()| INSTALLATION));
+        let (sessions, rooms, recordings, campaigns, sms, emails, voices, endpoints, lanes) = others;
+        left.extend(sessions.iter().map(|id| id.tenant_id));
+        left.extend(rooms.iter().map(|id| id.tenant_id));
+        left.extend(recordings.iter().map(|id| id.tenant_id));
+        left.extend(campaigns.iter().map(|id| id.tenant_id));
+        left.extend(sms.iter().map(|id| id.tenant_id));
+        left.extend(emails.iter().map(|id| id.tenant_id));
+        left.extend(voices.iter().map(|id| id.tenant_id));
+        left.extend(endpoints.iter().map(|id| id.tenant_id));
+        left.extend(lanes.iter().map(|id| id.tenant_id));
+        left
     }
 
     /// Running actors by kind.
@@ -186,6 +206,15 @@ fn of_tenant<I>(id: &TenantScoped<I>) -> Of {
 }
 
 impl Planting<'_> {
+    /// They begin something by themselves: none is spoken with in a workspace that is about to leave.
+    fn dispatchers(&self) -> Registry<Dispatcher> {
+        let (deps, leases) = (self.deps.clone(), self.leases.clone());
+        let gate = move |tenant: &TenantId| leases.check_serves(*tenant);
+        Registry::new(self.arbiters.to_vec(), self.clock.clone(), gate, move |link| {
+            Some(Dispatcher::new(Deps::upgrade(&deps)?, link))
+        })
+    }
+
     /// The tree is one of what its actors are given, so it holds that weakly: else none would ever be freed.
     ///
     /// Nobody of a workspace that another node has is spoken with.

@@ -8,15 +8,16 @@ use crate::{
     meta,
     page::{self, Listed, Page},
     values::{Env, Moment},
+    workspace_lease::Share,
 };
-use sea_orm::{Condition, Order, QueryOrder, QuerySelect, QueryTrait, entity::prelude::*, sea_query::Expr};
+use sea_orm::{Condition, Order, QueryOrder, QuerySelect, QueryTrait, Statement, entity::prelude::*, sea_query::Expr};
 use std::collections::HashMap;
 
 #[sea_orm::model]
 #[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
 #[sea_orm(table_name = "events")]
 pub struct Model {
-    /// The order of commits, over all tenants.
+    /// The order of commits: over all tenants, or, where several nodes serve, of each.
     #[sea_orm(primary_key, auto_increment = false)]
     pub seq: i64,
     pub id: EventId,
@@ -57,6 +58,40 @@ pub async fn last_id(db: &Connection) -> Result<Option<EventId>> {
         .order_by(Column::Seq, Order::Desc)
         .limit(1);
     Ok(select.into_tuple().one(db).await?)
+}
+
+/// The largest id of the events of these workspaces. On PostgreSQL, which several nodes share.
+#[boxed]
+pub async fn newest_of(db: &Connection, tenants: &[TenantId]) -> Result<Option<EventId>> {
+    let mut newest = None;
+    for some in tenants.chunks(500) {
+        let list: Vec<String> = some.iter().map(|tenant| format!("('{tenant}'::uuid)")).collect();
+        // One look at the index for each of them and each env.
+        let text = format!(
+            "SELECT latest.id FROM (VALUES {}) AS t(id) CROSS JOIN (VALUES ('test'), ('live')) AS e(env) CROSS JOIN LATERAL \
+             (SELECT id FROM events WHERE tenant_id = t.id AND env = e.env ORDER BY id DESC LIMIT 1) AS latest \
+             ORDER BY latest.id DESC LIMIT 1",
+            list.join(", ")
+        );
+        let row = db
+            .query_one_raw(Statement::from_string(db.get_database_backend(), text))
+            .await?;
+        let id: Option<EventId> = row.map(|row| row.try_get_by_index(0)).transpose()?;
+        newest = newest.max(id);
+    }
+    Ok(newest)
+}
+
+/// The largest id of a workspace's events.
+#[boxed]
+pub async fn newest(db: &Connection, tenant: TenantId, env: Env) -> Result<Option<EventId>> {
+    let select = owned(tenant, env).select_only().column(Column::Id);
+    Ok(select
+        .order_by(Column::Id, Order::Desc)
+        .limit(1)
+        .into_tuple()
+        .one(db)
+        .await?)
 }
 
 fn owned(tenant: TenantId, env: Env) -> sea_orm::Select<Entity> {
@@ -108,23 +143,30 @@ pub async fn of_seqs(db: &Connection, seqs: &[i64]) -> Result<Vec<Model>> {
         .await?)
 }
 
-/// The oldest events made before `before`, at most `limit`, beginning after `after`.
+/// The oldest events made before `before`, at most `limit`, beginning after `after`. Times grow with the numbers; of several nodes
+/// within each [`BLOCK`](meta::BLOCK) only, so that the next one is looked at where one has come to what is newer.
 #[boxed]
-pub async fn oldest(db: &Connection, after: i64, before: Moment, limit: u64) -> Result<Vec<i64>> {
-    let rows: Vec<(i64, Moment)> = Entity::find()
-        .select_only()
-        .columns([Column::Seq, Column::CreatedAt])
-        .filter(Column::Seq.gt(after))
-        .order_by(Column::Seq, Order::Asc)
-        .limit(limit)
-        .into_tuple()
-        .all(db)
-        .await?;
-    Ok(rows
-        .into_iter()
-        .take_while(|(_, created_at)| *created_at < before)
-        .map(|(seq, _)| seq)
-        .collect())
+pub async fn oldest(db: &Connection, share: Share, after: i64, before: Moment, limit: u64) -> Result<Vec<i64>> {
+    let mut after = after;
+    loop {
+        let rows: Vec<(i64, Moment)> = Entity::find()
+            .select_only()
+            .columns([Column::Seq, Column::CreatedAt])
+            .filter(Column::Seq.gt(after))
+            .order_by(Column::Seq, Order::Asc)
+            .limit(limit)
+            .into_tuple()
+            .all(db)
+            .await?;
+        let old = rows.iter().take_while(|(_, created_at)| *created_at < before);
+        let old: Vec<i64> = old.map(|(seq, _)| *seq).collect();
+        match rows.first() {
+            Some((newer, _)) if old.is_empty() && share != Share::Whole => {
+                after = (newer / meta::BLOCK + 1) * meta::BLOCK - 1;
+            }
+            Some(_) | None => return Ok(old),
+        }
+    }
 }
 
 /// Deletes these events, but for those that are still to be delivered.

@@ -69,10 +69,13 @@ pub async fn remove(db: &Connection, key: &str) -> Result<bool> {
     Ok(Entity::delete_by_id(key.to_owned()).exec(db).await?.rows_affected > 0)
 }
 
-/// Reserves `count` numbers for the caller, and answers the first: above all that were reserved before, and at least `at_least`.
+/// Numbers that are reserved at once; the first is a multiple of it.
+pub const BLOCK: i64 = 100_000;
+
+/// Reserves a [`BLOCK`] of numbers for the caller, and answers the first: above all that were reserved before, and at least `at_least`.
 /// Whoever reserves at the same moment waits for the caller's transaction.
 #[boxed]
-pub async fn reserve(db: &Connection, key: &str, at_least: i64, count: i64) -> Result<i64> {
+pub async fn reserve(db: &Connection, key: &str, at_least: i64) -> Result<i64> {
     let row = Model {
         key: key.into(),
         value: at_least.to_string(),
@@ -80,7 +83,7 @@ pub async fn reserve(db: &Connection, key: &str, at_least: i64, count: i64) -> R
     bulk::save(db, &[row], OnConflict::Keep).await?;
     let held = Entity::find_by_id(key.to_owned()).lock_exclusive().one(db).await?;
     let reserved = held.and_then(|row| row.value.parse().ok()).unwrap_or(at_least);
-    let first = at_least.max(reserved);
-    set(db, key, &(first + count).to_string()).await?;
+    let first = (at_least.max(reserved) + BLOCK - 1) / BLOCK * BLOCK;
+    set(db, key, &(first + BLOCK).to_string()).await?;
     Ok(first)
 }

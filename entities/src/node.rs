@@ -13,7 +13,7 @@ use crate::{
     workspace_lease,
 };
 use sea_orm::{
-    Order, QueryOrder, QuerySelect,
+    DbBackend, Order, QueryOrder, QuerySelect,
     entity::prelude::*,
     sea_query::{Expr, LockType},
 };
@@ -70,7 +70,7 @@ pub const LIFE_MS: i64 = 4_000;
 const KEPT_MS: i64 = 24 * 3600 * 1000;
 
 /// The database's clock.
-const NOW_MS: &str = "(extract(epoch from clock_timestamp()) * 1000)::bigint";
+pub(crate) const NOW_MS: &str = "(extract(epoch from clock_timestamp()) * 1000)::bigint";
 
 fn lives() -> Expr {
     // Written out for its small index.
@@ -133,22 +133,29 @@ fn is_it(found: Option<NodeId>) -> Result<()> {
     found.map(drop).ok_or(Error::Fenced)
 }
 
-/// Those whose time is over.
+/// The database has heard of that node within the time that others may be silent: so it was not away for all.
+fn is_heard(me: NodeId) -> Expr {
+    Expr::cust(format!(
+        "EXISTS (SELECT 1 FROM nodes AS mine WHERE mine.id = '{me}'::uuid AND mine.ended_ms IS NULL AND mine.until_ms > {NOW_MS})"
+    ))
+}
+
+/// Those whose time is over, as one that is heard itself sees it.
 #[boxed]
-pub async fn silent(db: &Connection) -> Result<Vec<NodeId>> {
+pub async fn silent(db: &Connection, me: NodeId) -> Result<Vec<NodeId>> {
     let select = Entity::find().select_only().column(Column::Id).filter(lives());
     let over = Expr::cust(format!("until_ms < {NOW_MS}"));
-    Ok(select.filter(over).into_tuple().all(db).await?)
+    Ok(select.filter(over).filter(is_heard(me)).into_tuple().all(db).await?)
 }
 
 /// Ends a node that is still silent: what it has under way waits, or has committed; what it begins fails. Its workspaces are
 /// free. Answers whether it was.
 #[boxed]
-pub async fn end_silent(db: &Transaction, id: NodeId) -> Result<bool> {
+pub async fn end_silent(db: &Transaction, me: NodeId, id: NodeId) -> Result<bool> {
     // One that hangs in the middle of a commit must not keep us; its connections are ended by the caller.
     db.execute_unprepared("SET LOCAL lock_timeout = '2s'").await?;
     let over = Expr::cust(format!("until_ms < {NOW_MS}"));
-    let found = Entity::find_by_id(id).filter(lives()).filter(over);
+    let found = Entity::find_by_id(id).filter(lives()).filter(over).filter(is_heard(me));
     let Some(row) = found.lock_exclusive().one(&**db).await? else {
         return Ok(false);
     };
@@ -156,20 +163,25 @@ pub async fn end_silent(db: &Transaction, id: NodeId) -> Result<bool> {
     Ok(true)
 }
 
-/// Ends them all: one process has the database alone from now on. Answers how many lived.
+/// Ends them all: one process has the database alone from now on. Answers when one of them was heard last, if any lived.
 #[boxed]
-pub async fn end_every(db: &Transaction) -> Result<usize> {
+pub async fn end_every(db: &Transaction) -> Result<Option<Moment>> {
     let rows = Entity::find().filter(lives()).lock_exclusive().all(&**db).await?;
     for row in &rows {
         end(db, row.id, Some(row.seen_at)).await?;
     }
-    Ok(rows.len())
+    Ok(rows.iter().map(|row| row.seen_at).max())
 }
 
 /// Keeps every node from committing until the caller's transaction ends.
 #[boxed]
 pub async fn hold(db: &Connection) -> Result<()> {
-    Entity::find().filter(lives()).lock_exclusive().all(db).await?;
+    if db.get_database_backend() == DbBackend::Postgres {
+        // One that hangs in the middle of a commit must not stop all the others while it is waited for.
+        db.execute_unprepared("SET LOCAL lock_timeout = '3s'").await?;
+    }
+    let all = Entity::find().filter(lives()).order_by(Column::Id, Order::Asc);
+    all.lock_exclusive().all(db).await?;
     Ok(())
 }
 
@@ -191,17 +203,6 @@ async fn end(db: &Transaction, id: NodeId, seen_at: Option<Moment>) -> Result<()
         .exec(&**db)
         .await?;
     workspace_lease::free_all(db, id, seen_at).await
-}
-
-/// It is to hand its workspaces over.
-#[boxed]
-pub async fn drain(db: &Connection, id: NodeId) -> Result<()> {
-    Entity::update_many()
-        .col_expr(Column::Draining, Expr::value(true))
-        .filter(Column::Id.eq(id))
-        .exec(db)
-        .await?;
-    Ok(())
 }
 
 /// Those that live, by their names.
@@ -226,16 +227,14 @@ pub async fn load(db: &Connection, id: NodeId) -> Result<Option<Model>> {
     Ok(Entity::find_by_id(id).filter(lives()).one(db).await?)
 }
 
-/// Answers how many living nodes have that name.
 #[boxed]
-pub async fn set_draining(db: &Connection, name: &str, draining: bool) -> Result<u64> {
-    let told = Entity::update_many()
+pub async fn set_draining(db: &Connection, id: NodeId, draining: bool) -> Result<()> {
+    Entity::update_many()
         .col_expr(Column::Draining, Expr::value(draining))
-        .filter(Column::Name.eq(name))
-        .filter(lives())
+        .filter(Column::Id.eq(id))
         .exec(db)
         .await?;
-    Ok(told.rows_affected)
+    Ok(())
 }
 
 /// Forgets those that ended long ago.

@@ -8,7 +8,8 @@ use crate::{
     connection::{Connection, Transaction},
     error::Result,
     ids::{NodeId, TenantId},
-    node, tenant,
+    node::{self, NOW_MS},
+    tenant,
     values::Moment,
 };
 use sea_orm::{
@@ -26,8 +27,9 @@ pub struct Model {
     pub node_id: Option<NodeId>,
     /// Grows each time that a node takes it.
     pub epoch: i64,
-    /// Whom the node that gave it up had in mind.
+    /// Whom the node that gave it up had in mind, and until when others leave it to that one, by the database's clock.
     pub wanted_by: Option<NodeId>,
+    pub wanted_until_ms: Option<i64>,
     /// When the node before was last known to carry its calls, by that node's clock.
     pub last_seen_at: Option<Moment>,
 }
@@ -104,6 +106,7 @@ fn free(tenant_id: TenantId) -> Model {
         node_id: None,
         epoch: 0,
         wanted_by: None,
+        wanted_until_ms: None,
         last_seen_at: None,
     }
 }
@@ -114,32 +117,43 @@ pub async fn count_free(db: &Connection) -> Result<u64> {
     Ok(Entity::find().filter(Column::NodeId.is_null()).count(db).await?)
 }
 
-/// Takes free ones for the node, first those that were meant for it, at most `limit`; none that is meant for another living one.
-#[boxed]
-pub async fn take(db: &Transaction, node: NodeId, limit: u64) -> Result<Vec<Taken>> {
+/// Not meant for another living node, or no longer.
+fn is_open_to(node: NodeId) -> Condition {
     let others = node::Entity::find().select_only().column(node::Column::Id);
     let others = others
         .filter(Expr::cust("ended_ms IS NULL AND NOT draining"))
         .filter(node::Column::Id.ne(node))
         .into_query();
-    let is_open = Condition::any()
+    Condition::any()
         .add(Column::WantedBy.is_null())
-        .add(Column::WantedBy.not_in_subquery(others));
+        .add(Expr::cust(format!("wanted_until_ms < {NOW_MS}")))
+        .add(Column::WantedBy.not_in_subquery(others))
+}
+
+/// So long a workspace is left to the node that it was meant for.
+const WANTED_FOR_MS: i64 = 5_000;
+
+/// Takes free ones for the node, first those that were meant for it, at most `limit`; none that is meant for another living one.
+#[boxed]
+pub async fn take(db: &Transaction, node: NodeId, limit: u64) -> Result<Vec<Taken>> {
+    let is_open = is_open_to(node);
     let select = Entity::find()
         .filter(Column::NodeId.is_null())
         .filter(is_open)
-        .order_by(Column::WantedBy.eq(node), Order::Desc)
+        .order_by(Expr::cust(format!("(wanted_by = '{node}'::uuid) IS TRUE")), Order::Desc)
         .limit(limit)
         // Another node that takes some at this moment takes others.
         .lock_with_behavior(LockType::Update, LockBehavior::SkipLocked);
     take_all(db, node, select.all(&**db).await?).await
 }
 
-/// Takes this one, if it is free; whoever it was meant for finds it taken.
+/// Takes this one, if it is free and meant for no other living node.
 #[boxed]
 pub async fn take_one(db: &Transaction, node: NodeId, tenant: TenantId) -> Result<Vec<Taken>> {
     bulk::save(db, &[free(tenant)], OnConflict::Keep).await?;
-    let select = Entity::find_by_id(tenant).filter(Column::NodeId.is_null());
+    let select = Entity::find_by_id(tenant)
+        .filter(Column::NodeId.is_null())
+        .filter(is_open_to(node));
     let found = select.lock_exclusive().one(&**db).await?;
     take_all(db, node, found.into_iter().collect()).await
 }
@@ -178,6 +192,7 @@ pub async fn give_up(db: &Transaction, node: NodeId, tenants: &[TenantId], wante
         Entity::update_many()
             .col_expr(Column::NodeId, Expr::value(None::<NodeId>))
             .col_expr(Column::WantedBy, Expr::value(wanted_by))
+            .col_expr(Column::WantedUntilMs, Expr::cust(format!("{NOW_MS} + {WANTED_FOR_MS}")))
             .col_expr(Column::LastSeenAt, Expr::value(None::<Moment>))
             .filter(Column::TenantId.is_in(some))
             .filter(Column::NodeId.eq(node))

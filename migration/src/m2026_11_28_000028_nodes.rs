@@ -29,6 +29,7 @@ const STATEMENTS: &[&str] = &[
         node_id uuid,
         epoch bigint NOT NULL DEFAULT 0,
         wanted_by uuid,
+        wanted_until_ms bigint,
         last_seen_at bigint
     )",
     "CREATE INDEX workspace_leases_node ON workspace_leases (node_id, tenant_id)",

@@ -14,12 +14,12 @@ pub enum Nodes {
     ///
     /// Workspaces with live calls follow when these have ended. The process itself goes on; SIGTERM ends it.
     Drain {
-        /// Its name, as `callboard nodes list` shows it
+        /// Its name, or its id if several have that name
         name: String,
     },
     /// End a drain: the node takes workspaces again
     Resume {
-        /// Its name, as `callboard nodes list` shows it
+        /// Its name, or its id if several have that name
         name: String,
     },
 }
@@ -84,23 +84,30 @@ impl Nodes {
             Nodes::Drain { name } => (name, true),
             Nodes::Resume { name } => (name, false),
         };
-        let told = node::set_draining(&db.write, &name, draining).await?;
-        if told == 0 {
-            return Err(CannotStart(format!(
+        let living = node::living(&db.read).await?;
+        let named = |row: &&node::Model| row.name == name || row.id.to_string() == name;
+        let row = match living.iter().filter(named).collect::<Vec<_>>().as_slice() {
+            [] => Err(format!(
                 "name: `{name}` is not a running node; see `callboard nodes list`"
-            )));
-        }
-        let nodes = node::living(&db.read).await?;
+            )),
+            [row] => Ok((*row).clone()),
+            rows => {
+                let ids: Vec<String> = rows.iter().map(|row| row.id.to_string()).collect();
+                Err(format!(
+                    "name: {} nodes are called `{name}`; give an id instead: {}",
+                    rows.len(),
+                    ids.join(", ")
+                ))
+            }
+        };
+        let row = row.map_err(CannotStart)?;
+        node::set_draining(&db.write, row.id, draining).await?;
         db.close().await;
-        let nodes: Vec<NodeView> = nodes
-            .into_iter()
-            .filter(|row| row.name == name)
-            .map(NodeView::from)
-            .collect();
+        let node = NodeView::from(node::Model { draining, ..row });
         match (json, draining) {
-            (true, _) => print(&nodes),
-            (false, true) => println!("{name} hands its workspaces over"),
-            (false, false) => println!("{name} takes workspaces again"),
+            (true, _) => print(&node),
+            (false, true) => println!("Draining {name}"),
+            (false, false) => println!("{name} accepts workspaces again"),
         }
         Ok(())
     }
@@ -111,11 +118,11 @@ fn show(nodes: &[NodeView], free: u64, json: bool) {
         return print(&serde_json::json!({ "nodes": nodes, "free_workspaces": free }));
     }
     if nodes.is_empty() {
-        println!("There are no nodes: one process serves this database alone, or none (see node_bind)");
+        println!("No nodes: one process serves this database alone, or none does (see node_bind)");
     }
     for node in nodes {
         println!(
-            "{:<24} {:<9} {:>6} workspaces {:>6} calls {:>8} deliveries  {}  {}  seen {}",
+            "{:<24} {:<9} {:>6} workspaces {:>6} calls {:>8} deliveries  {}  {}  last seen {}",
             node.name,
             node.status,
             node.workspaces,
@@ -127,6 +134,6 @@ fn show(nodes: &[NodeView], free: u64, json: bool) {
         );
     }
     if free > 0 {
-        println!("{free} workspaces wait for a node");
+        println!("{free} not assigned to a node");
     }
 }

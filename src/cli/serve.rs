@@ -86,27 +86,28 @@ impl Serve {
         let mut lost = app.deps().fence.lost();
         tokio::select! {
             _ = lost.wait_for(|lost| *lost) => {
-                tracing::error!("another Callboard process has taken over what this one served; this one ends");
+                tracing::error!("another Callboard process has taken over what this one served; exiting");
                 // At once: in order it could only end with commits, and it has none any more.
                 std::process::exit(1);
             }
             ended = &mut server => return ended.map_err(|error| CannotStart(error.to_string())),
             signal = stop.next() => tracing::info!(signal, "stopping: no new requests are taken; live calls may end by themselves"),
         }
-        // While the others take its workspaces over, requests are answered here.
+        app.deps().drain();
+        let (begun, mut drain) = (std::time::Instant::now(), drain);
+        // While calls end and the others take its workspaces over, requests are answered here.
         if let Some(keeper) = &app.state.keeper {
             keeper.hand_over(drain).await;
+            drain = drain.saturating_sub(begun.elapsed());
         }
-        app.deps().drain();
         app.state.streams.ending.send_replace(true);
-        let between = async {
-            if let Some(handle) = between_handle {
-                handle.stop(true).await;
-            }
-        };
-        let (_, (), ended) = tokio::join!(handle.stop(true), between, server);
+        let (_, ended) = tokio::join!(handle.stop(true), server);
         ended.map_err(|error| CannotStart(error.to_string()))?;
+        // The others ask for what is left until it is given up.
         app.stop(drain).await;
+        if let Some(handle) = between_handle {
+            handle.stop(false).await;
+        }
         tracing::info!("stopped");
         Ok(())
     }

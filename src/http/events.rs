@@ -163,7 +163,7 @@ pub async fn stream(
         // Without one: the newest of all, so that a stream which lags knows where it stands.
         last: match last {
             Some(last) => Some(last),
-            None => event::last_id(&state.deps.db.read).await?,
+            None => event::newest(&state.deps.db.read, caller.tenant_id(), caller.env()).await?,
         },
         beat: tokio::time::Instant::now() + HEARTBEAT,
         pass_ended: place.pass_ended(),

@@ -193,6 +193,19 @@ pub async fn read_with(
     Ok(body)
 }
 
+/// All of a body, if it has no more than that; `None`: it is longer.
+pub async fn read_some(
+    mut permit: BodyPermit,
+    payload: &mut Payload,
+    limit: usize,
+) -> Result<Option<BytesMut>, ApiError> {
+    match read_into(&mut permit, payload, limit, patience).await {
+        Ok(body) => Ok(Some(body)),
+        Err(ApiError::Frame(actix_web::http::StatusCode::PAYLOAD_TOO_LARGE, ..)) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
 /// `patience`: how long the next bytes are waited for, after so long and so many bytes.
 async fn read_into(
     permit: &mut BodyPermit,

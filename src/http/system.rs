@@ -32,10 +32,12 @@ pub async fn readyz(state: Data<State>) -> HttpResponse {
         Some(Hold::Clock) => "held_by_clock",
     };
     // `null`: it serves alone. Ready from the start on, with or without workspaces: it takes any request.
-    let node = state.settings.node().ok().flatten().map(|node| {
-        let leases = state.deps.fence.leases();
-        json!({ "name": node.name, "workspaces": leases.count() })
-    });
+    let node = state
+        .settings
+        .node()
+        .ok()
+        .flatten()
+        .map(|node| json!({ "name": node.name }));
     let ready = database.is_ok() && commits == "ok" && !draining;
     let body = json!({
         "status": if ready { "ready" } else { "unavailable" },

@@ -8,6 +8,7 @@ use super::{
 use crate::state::State;
 use actix_web::{
     HttpRequest, HttpResponse,
+    body::to_bytes,
     web::{Bytes, Data, Path},
 };
 use actors::sms::inbound::{self, Arriving};
@@ -53,7 +54,7 @@ pub async fn inbound(state: Data<State>, request: HttpRequest, Form(fields): For
         from_number: field("From").and_then(|from| from.parse().ok()),
         body: field("Body").unwrap_or_default().to_owned(),
     };
-    let mut reply = None;
+    let (mut reply, mut reply_elsewhere, mut failed) = (None, None, None);
     let addressees = match nodes::named(&request) {
         Some(tenant) => vec![tenant],
         None => inbound::addressees(&state.deps, &arriving).await?,
@@ -63,8 +64,18 @@ pub async fn inbound(state: Data<State>, request: HttpRequest, Form(fields): For
         // Each of several workspaces may be another node's, which is told the same and answers for itself.
         let _stay = match nodes::settle_read(&state, &request, tenant, encoded(&fields)).await? {
             Place::Here(stay) => stay,
-            Place::There(answer) if is_alone || !answer.status().is_success() => return Ok(answer),
-            Place::There(_) => continue,
+            Place::There(answer) if is_alone => return Ok(answer),
+            // The others are told all the same; a failure is answered at the end, so that it is asked again.
+            Place::There(answer) if !answer.status().is_success() => {
+                failed = failed.or(Some(answer));
+                continue;
+            }
+            Place::There(answer) => {
+                let said = to_bytes(answer.into_body()).await.unwrap_or_default();
+                let said = String::from_utf8_lossy(&said).into_owned();
+                reply_elsewhere = reply_elsewhere.or(Some(said).filter(|said| said.contains("<Message>")));
+                continue;
+            }
         };
         let received = inbound::receive(
             &state.deps,
@@ -75,6 +86,12 @@ pub async fn inbound(state: Data<State>, request: HttpRequest, Form(fields): For
         .await?;
         // One answer, however many were told.
         reply = reply.or(received.reply);
+    }
+    if let Some(answer) = failed {
+        return Ok(answer);
+    }
+    if let (None, Some(twiml)) = (&reply, reply_elsewhere) {
+        return Ok(HttpResponse::Ok().content_type("text/xml; charset=utf-8").body(twiml));
     }
     let message = reply.map(|text| format!("<Message>{}</Message>", escaped(&text)));
     let twiml = format!(

@@ -55,7 +55,7 @@ impl Settings {
             address => checked(address)?,
         };
         let name = match self.node_name.trim() {
-            "" => address.clone(),
+            "" => host_name().unwrap_or_else(|| address.clone()),
             name => name.to_owned(),
         };
         if name.len() > LONGEST_NAME || name.contains(char::is_control) {
@@ -65,6 +65,12 @@ impl Settings {
         }
         Ok(Some(NodeOptions { bind, address, name }))
     }
+}
+
+/// As the system calls this machine.
+fn host_name() -> Option<String> {
+    let name = std::fs::read_to_string("/proc/sys/kernel/hostname").ok()?;
+    Some(name.trim().to_owned()).filter(|name| !name.is_empty() && name.len() <= LONGEST_NAME)
 }
 
 fn checked(address: &str) -> Result<String, BadSetting> {
@@ -103,7 +109,8 @@ mod tests {
         assert_eq!(node(&[]).unwrap(), None);
         let of = |settings: &[(&str, &str)]| node(settings).unwrap().unwrap();
         let plain = of(&[("node_bind", "10.0.0.5:7070")]);
-        assert_eq!((&*plain.address, &*plain.name), ("10.0.0.5:7070", "10.0.0.5:7070"));
+        assert_eq!(plain.address, "10.0.0.5:7070");
+        assert!(!plain.name.is_empty());
         let named = of(&[
             ("node_bind", "0.0.0.0:7070"),
             ("node_address", "node-a.internal:7070"),

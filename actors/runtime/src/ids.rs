@@ -29,9 +29,10 @@ impl Ids {
     pub fn start_after(&self, id: Uuid) {
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         let millis = u64::try_from(id.as_u128() >> 80).unwrap_or(0);
+        let tail = if millis == last.millis { last.tail } else { 0 };
         if millis >= last.millis {
             last.millis = millis;
-            last.tail = 1 << (TAIL_BITS - 1);
+            last.tail = tail.max(1 << (TAIL_BITS - 1));
         }
     }
 

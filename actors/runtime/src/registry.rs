@@ -226,12 +226,13 @@ impl<A: Child> Registry<A> {
     }
 
     fn with(&self, id: A::Id, send: impl FnOnce(Result<&Addr<A>>) + Send + 'static) {
-        if let Err(error) = (self.0.gate)(&id) {
-            return send(Err(error));
-        }
         let mut slots = self.lock();
         if slots.closed {
             return send(Err(Error::Unavailable("the service is shutting down".into())));
+        }
+        // Under the lock: whoever shuts it finds all that passed before.
+        if let Err(error) = (self.0.gate)(&id) {
+            return send(Err(error));
         }
         match slots.by_id.get_mut(&id) {
             Some(Slot::Running { addr, .. }) => send(Ok(addr)),
@@ -297,6 +298,12 @@ impl<A: Child> Registry<A> {
             };
             slots.by_id.insert(id, Slot::Parked(parked));
         } else if !waiting.is_empty() && !slots.closed {
+            if let Err(error) = (self.0.gate)(&id) {
+                for send in waiting {
+                    send(Err(error.clone()));
+                }
+                return self.0.ended.notify_waiters();
+            }
             let addr = self.spawn(&mut slots, id);
             for send in waiting {
                 send(Ok(&addr));
@@ -335,21 +342,32 @@ impl<A: Child> Registry<A> {
         parked.filter(|parked| parked.until > now).collect()
     }
 
-    /// Stops those children, to which the gate is shut, and waits for them, `limit` at most. Answers whether all have ended.
-    pub async fn stop(&self, which: impl Fn(&A::Id) -> bool, limit: Duration) -> bool {
+    /// Stops those children, to which the gate is shut, and waits for them, `limit` at most. Answers those that have not ended.
+    pub async fn stop(&self, which: impl Fn(&A::Id) -> bool, limit: Duration) -> Vec<A::Id> {
         {
             let mut slots = self.lock();
             slots
                 .by_id
                 .retain(|id, slot| !(matches!(slot, Slot::Parked(_)) && which(id)));
-            for (_, slot) in slots.by_id.iter().filter(|(id, _)| which(id)) {
-                if let Slot::Running { addr, .. } | Slot::Stopping { addr, .. } = slot {
-                    addr.do_send(Stop::Shutdown);
+            for (_, slot) in slots.by_id.iter_mut().filter(|(id, _)| which(id)) {
+                match slot {
+                    Slot::Running { addr, generation } => {
+                        addr.do_send(Stop::Shutdown);
+                        // What is said meanwhile waits for a successor, should there be one.
+                        *slot = Slot::Stopping {
+                            addr: addr.clone(),
+                            generation: *generation,
+                            waiting: Vec::new(),
+                        };
+                    }
+                    Slot::Stopping { addr, .. } => addr.do_send(Stop::Shutdown),
+                    Slot::Parked(_) => {}
                 }
             }
         }
-        let any = || self.lock().by_id.keys().any(&which);
-        tokio::time::timeout(limit, self.until(|| !any())).await.is_ok()
+        let left = || -> Vec<A::Id> { self.lock().by_id.keys().copied().filter(&which).collect() };
+        let _ = tokio::time::timeout(limit, self.until(|| left().is_empty())).await;
+        left()
     }
 
     /// Waits for ends of children until that holds.

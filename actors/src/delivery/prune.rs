@@ -17,6 +17,9 @@ const NAMED: usize = 500;
 /// By the clock that shows less, and not while the wall clock is in doubt: what is deleted does not come back.
 #[boxed]
 pub async fn prune(deps: &Deps) -> Result<()> {
+    if !deps.fence.leases().serves(Of::Installation) {
+        return Ok(());
+    }
     let times = deps.clock.times();
     if times.in_doubt {
         return Ok(());
@@ -78,7 +81,7 @@ async fn events(deps: &Deps, before: Moment) -> Result<()> {
     let mut after = 0;
     for _ in 0..SLICES {
         // Looked up by a reader first: mostly there is nothing, and the writer is not asked.
-        let seqs = event::oldest(&deps.db.read, after, before, slices.rows() as u64).await?;
+        let seqs = event::oldest(&deps.db.read, deps.share(), after, before, slices.rows() as u64).await?;
         let Some(last) = seqs.last() else { return Ok(()) };
         after = *last;
         let slice = slices.write(deps, Of::Installation, move |db| {

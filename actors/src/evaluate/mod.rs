@@ -32,8 +32,10 @@ const LLM_TIMEOUT: Duration = Duration::from_secs(30);
 /// Works a job off, unless somebody is at it already.
 pub fn run(deps: &Deps, job: Job) {
     let (its, id) = (deps.clone(), job.session_id);
+    let stay = deps.stay(job.tenant_id);
     deps.jobs
         .run(&deps.evaluations.running, id, "classification", async move {
+            let _stay = stay;
             work(&its, job).await
         });
 }

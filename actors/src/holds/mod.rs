@@ -123,6 +123,10 @@ pub async fn watch(deps: &Deps) -> Result<bool> {
         in_doubt_since: deps.clock.doubt().map(|doubt| doubt.since),
     };
     let before = std::mem::replace(&mut deps.holds.lock().told, seen);
+    // Of several nodes each stores its own doubt, again and again: the last word is that of whoever has one.
+    if seen.in_doubt_since.is_some() && deps.fence.leases().node().is_some() {
+        store(deps).await?;
+    }
     if seen == before {
         return Ok(false);
     }

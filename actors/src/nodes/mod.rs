@@ -3,9 +3,9 @@
 //!
 //! | What | When |
 //! |---|---|
-//! | It says that it lives, and what it carries | each second |
+//! | It says that it lives, and what it carries | each second, whatever else it is at |
 //! | It ends a node that has been silent for 4 s | if it has itself been heard for as long: a database that was away for all is no reason |
-//! | It takes workspaces that nobody has | its part of them, by what each node carries ([`balance`]) |
+//! | It takes workspaces that nobody has | its part of them, by what each node carries ([`balance`]), and those that somebody asks for |
 //! | It gives workspaces away in which nothing is live | when it carries more than the others, or leaves |
 //! | It acts for a workspace | a second after it was taken: whoever had it does nothing more by then |
 //!
@@ -26,49 +26,73 @@ use entities::{
     db::Db,
     delivery, generation,
     ids::{NodeId, TenantId, TrunkId},
+    mail,
     node::{self, LIFE_MS, Load},
     workspace_lease::{self, INSTALLATION},
 };
 use rules::balance::{self, Peer, Plan, View};
 use std::{
-    collections::HashSet,
-    sync::Arc,
+    collections::{HashMap, HashSet},
+    sync::{
+        Arc, Mutex as Lock, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering::SeqCst},
+    },
     time::{Duration, Instant},
 };
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, Notify};
 
 const TICK: Duration = Duration::from_secs(1);
 /// A question to the database that takes longer is asked again at the next tick.
 const PATIENCE: Duration = Duration::from_secs(3);
-/// Ticks between two looks at what is counted slowly.
+/// Looks between two at what is counted slowly.
 const SELDOM: u32 = 10;
-/// Ticks in which what was given shows in what the others carry.
+/// Looks in which what was given shows in what the others carry.
 const SETTLING: u32 = 3;
-/// What is under way for a workspace that is about to leave has so long to end.
-const LEAVING: Duration = Duration::from_secs(5);
+/// What is under way for workspaces that are about to leave has so long to end.
+const LEAVING: Duration = Duration::from_secs(3);
+/// One in which something went on is left alone for so long.
+const BUSY_FOR: Duration = Duration::from_secs(20);
 /// Deliveries that are counted, at most.
 const COUNTED: u64 = 10_000;
 /// One commit takes so many workspaces, at most.
 const AT_ONCE: u64 = 2_000;
+/// Workspaces that requests wait for, at once; who asks for one more asks again.
+const WANTED: usize = 10_000;
 
 /// Keeps a node among the others.
 pub struct Keeper {
     deps: Deps,
     tree: Arc<Tree>,
     id: NodeId,
-    state: Mutex<State>,
+    /// What the renewals know, which never wait for anything else.
+    pulse: Lock<Pulse>,
+    /// One look at a time.
+    looks: Mutex<Looks>,
+    /// One arrival at a time.
+    arrival: Mutex<()>,
+    /// Workspaces that requests wait for.
+    wanted: Lock<HashSet<TenantId>>,
+    asked: Notify,
+    handed_over: AtomicBool,
 }
 
 #[derive(Default)]
-struct State {
-    ticks: u32,
+struct Pulse {
     /// Since when each renewal has stood.
     steady_since: Option<Instant>,
-    free_looks: u32,
-    /// Ticks until something may be given again.
-    settling: u32,
-    deliveries_waiting: i64,
+    renewed_at: Option<Instant>,
     draining: bool,
+    deliveries_waiting: i64,
+}
+
+#[derive(Default)]
+struct Looks {
+    count: u32,
+    free_in_a_row: u32,
+    /// Looks until something may be given again.
+    settling: u32,
+    /// Workspaces in which something went on when they were to leave, and until when they are left alone.
+    busy: HashMap<TenantId, Instant>,
     /// Trunks that other nodes speak for.
     trunks: HashSet<TrunkId>,
 }
@@ -81,7 +105,12 @@ impl Keeper {
             deps: deps.clone(),
             tree: tree.clone(),
             id,
-            state: Mutex::default(),
+            pulse: Lock::default(),
+            looks: Mutex::default(),
+            arrival: Mutex::default(),
+            wanted: Lock::default(),
+            asked: Notify::new(),
+            handed_over: AtomicBool::new(false),
         }))
     }
 
@@ -89,31 +118,41 @@ impl Keeper {
         self.deps.fence.leases()
     }
 
+    fn pulse(&self) -> MutexGuard<'_, Pulse> {
+        self.pulse.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     pub fn id(&self) -> NodeId {
         self.id
     }
 
-    /// Does so each second, until the service ends.
-    pub fn start(self: &Arc<Self>) {
-        let keeper = self.clone();
-        self.deps.runtime.clone().spawn(async move {
-            while !keeper.deps.is_draining() {
-                keeper.tick().await;
+    /// Renews, and takes the first workspaces; then does so each second, until the service ends.
+    pub async fn start(self: &Arc<Self>) {
+        let (renewing, looking, taking) = (self.clone(), self.clone(), self.clone());
+        self.renew().await;
+        self.deps.runtime.spawn(async move {
+            // Also while the service ends: until it has given up the last workspace the others must know that it lives.
+            while renewing.renew().await {
                 real_time(TICK).await;
             }
-            // What is left is finished here, and given up at the end: until then others must know that it lives.
-            while keeper.renew().await {
+        });
+        self.tick().await;
+        self.deps.runtime.spawn(async move {
+            while !looking.handed_over.load(SeqCst) {
                 real_time(TICK).await;
+                looking.tick().await;
+            }
+        });
+        self.deps.runtime.spawn(async move {
+            while !taking.handed_over.load(SeqCst) {
+                taking.asked.notified().await;
+                taking.take_wanted().await;
             }
         });
     }
 
     /// One look. What fails is tried again at the next.
-    #[boxed]
-    pub async fn tick(&self) {
-        if !self.renew().await {
-            return;
-        }
+    async fn tick(&self) {
         if let Err(error) = self.look().await
             && !matches!(error, Error::Fenced)
         {
@@ -121,67 +160,68 @@ impl Keeper {
         }
     }
 
-    /// Answers whether it is known to live.
+    /// Answers whether it may still live.
     async fn renew(&self) -> bool {
-        let mut state = self.state.lock().await;
-        if state.ticks.is_multiple_of(SELDOM) {
-            let share = self.deps.share();
-            match delivery::count_open_of(&self.deps.db.read, share, COUNTED).await {
-                Ok(count) => state.deliveries_waiting = i64::try_from(count).unwrap_or(i64::MAX),
-                Err(error) => tracing::debug!(%error, "waiting deliveries were not counted"),
-            }
-        }
-        state.ticks = state.ticks.wrapping_add(1);
         let load = Load {
             workspaces: self.leases().count() as i64,
             live_calls: self.deps.calls.count() as i64,
-            deliveries_waiting: state.deliveries_waiting,
+            deliveries_waiting: self.pulse().deliveries_waiting,
         };
         metrics::gauge!("callboard_workspaces").set(load.workspaces as f64);
         let renewing = node::renew(self.deps.db.aside(), self.id, self.deps.clock.now(), load);
-        match tokio::time::timeout(PATIENCE, renewing).await {
+        let renewed = tokio::time::timeout(PATIENCE, renewing).await;
+        let mut pulse = self.pulse();
+        match renewed {
             Ok(Ok(draining)) => {
-                state.draining = draining;
-                state.steady_since.get_or_insert_with(Instant::now);
+                pulse.draining = draining;
+                let now = Instant::now();
+                // One that stood still itself knows nothing of the others.
+                let was_away = pulse.renewed_at.is_none_or(|at| now.duration_since(at) > TICK * 2);
+                if was_away || pulse.steady_since.is_none() {
+                    pulse.steady_since = Some(now);
+                }
+                pulse.renewed_at = Some(now);
                 return true;
             }
             Ok(Err(Error::Fenced)) => {
                 self.deps.fence.give_up();
                 return false;
             }
-            Ok(Err(error)) => tracing::warn!(%error, "this node could not say that it lives; trying again in a second"),
-            Err(_) => tracing::warn!("the database does not answer; this node could not say that it lives"),
+            Ok(Err(error)) => tracing::warn!(%error, "this node could not renew its lease; trying again in a second"),
+            Err(_) => tracing::warn!("the database does not answer: this node could not renew its lease"),
         }
-        state.steady_since = None;
+        pulse.steady_since = None;
         // The others may have ended it by then; it finds out before it does anything.
         true
     }
 
     async fn look(&self) -> Result<()> {
-        let mut state = self.state.lock().await;
-        let Some(steady_since) = state.steady_since else {
+        let mut looks = self.looks.lock().await;
+        looks.count = looks.count.wrapping_add(1);
+        let (steady_since, draining) = {
+            let pulse = self.pulse();
+            (pulse.steady_since, pulse.draining)
+        };
+        let Some(steady_since) = steady_since else {
             return Ok(());
         };
         let db = &self.deps.db;
         if steady_since.elapsed() >= Duration::from_millis(LIFE_MS as u64) {
-            for silent in node::silent(&db.read).await? {
+            for silent in node::silent(&db.read, self.id).await? {
                 self.end(silent).await?;
             }
         }
-        if state.ticks % SELDOM == 1 {
-            workspace_lease::open(&db.write).await?;
-            let known = self.leases().count() + usize::from(self.leases().holds(Of::Installation));
-            if workspace_lease::count_of(&db.read, self.id).await? != known as u64 {
-                self.deps.writer.recall().await?;
-                self.arrive().await?;
-            }
-            elsewhere::look(&self.deps, &mut state.trunks).await?;
-            if self.leases().serves(Of::Installation) {
-                node::prune(&db.write).await?;
-            }
+        // What was taken, and did not arrive: whoever took it has failed, or left.
+        self.arrive().await?;
+        if looks.count % SELDOM == 1 {
+            self.look_around(&mut looks).await?;
+        }
+        if self.leases().serves(Of::Installation) && mail::next_due_at(&db.read).await?.is_some() {
+            // Whoever wrote it may be another node, whose hint reaches nobody here.
+            self.deps.router.mailer();
         }
         let free = workspace_lease::count_free(&db.read).await?;
-        state.free_looks = if free > 0 { state.free_looks + 1 } else { 0 };
+        looks.free_in_a_row = if free > 0 { looks.free_in_a_row + 1 } else { 0 };
         let living = node::living(&db.read).await?;
         let nodes: Vec<Peer> = living
             .iter()
@@ -195,19 +235,39 @@ impl Keeper {
             me: self.id,
             nodes: &nodes,
             free,
-            free_looks: state.free_looks,
+            free_looks: looks.free_in_a_row,
         });
-        if take > 0 {
+        if take > 0 && !self.deps.is_draining() {
             self.deps.writer.take(take.min(AT_ONCE)).await?;
             self.arrive().await?;
         }
-        state.settling = state.settling.saturating_sub(1);
+        looks.settling = looks.settling.saturating_sub(1);
         if let Some((to, some)) = give
-            && state.settling == 0
+            && looks.settling == 0
         {
-            let given = self.give(to, some as usize).await?;
+            let given = self.give(&mut looks, draining, to, some as usize).await?;
             // One that leaves goes on as fast as it can.
-            state.settling = if state.draining || given == 0 { 0 } else { SETTLING };
+            looks.settling = if draining || given == 0 { 0 } else { SETTLING };
+        }
+        Ok(())
+    }
+
+    /// What changes seldom, or takes longer to count.
+    async fn look_around(&self, looks: &mut Looks) -> Result<()> {
+        let db = &self.deps.db;
+        workspace_lease::open(&db.write).await?;
+        let known = self.leases().count() + usize::from(self.leases().holds(Of::Installation));
+        if workspace_lease::count_of(&db.read, self.id).await? != known as u64 {
+            self.deps.writer.recall().await?;
+            self.arrive().await?;
+        }
+        let count = delivery::count_open_of(&db.read, self.deps.share(), COUNTED).await?;
+        self.pulse().deliveries_waiting = i64::try_from(count).unwrap_or(i64::MAX);
+        elsewhere::look(&self.deps, &mut looks.trunks).await?;
+        let now = Instant::now();
+        looks.busy.retain(|_, until| *until > now);
+        if self.leases().serves(Of::Installation) {
+            node::prune(&db.write).await?;
         }
         Ok(())
     }
@@ -216,7 +276,7 @@ impl Keeper {
         // What hangs in the middle of a commit would keep its row, and us.
         self.deps.db.end_writers_of(silent).await?;
         let transaction = self.deps.db.begin().await?;
-        let ended = node::end_silent(&transaction, silent).await?;
+        let ended = node::end_silent(&transaction, self.id, silent).await?;
         transaction.commit().await?;
         if ended {
             tracing::warn!(node = %silent, "a node has been silent for too long: its workspaces are taken over");
@@ -228,6 +288,7 @@ impl Keeper {
     /// Those that were taken begin to be served here, by what repairs at a start.
     #[boxed]
     async fn arrive(&self) -> Result<()> {
+        let _one = self.arrival.lock().await;
         let arriving = self.leases().arriving();
         if arriving.is_empty() {
             return Ok(());
@@ -245,47 +306,90 @@ impl Keeper {
         reconcile(&self.deps).await
     }
 
-    /// Takes that workspace, if nobody has it; answers whether it is served here then.
-    #[boxed]
-    pub async fn take_one(&self, tenant: TenantId) -> Result<bool> {
-        if self.deps.is_draining() || self.state.lock().await.draining {
-            return Ok(false);
+    /// Somebody waits for that workspace: it is taken, if nobody has it.
+    pub fn want(&self, tenant: TenantId) {
+        if self.deps.is_draining() || self.pulse().draining {
+            return;
         }
-        self.deps.writer.take_one(tenant).await?;
-        self.arrive().await?;
-        Ok(self.leases().serves(tenant_of(tenant)))
+        let mut wanted = self.wanted.lock().unwrap_or_else(PoisonError::into_inner);
+        if wanted.len() < WANTED && wanted.insert(tenant) {
+            self.asked.notify_one();
+        }
+    }
+
+    async fn take_wanted(&self) {
+        let wanted = std::mem::take(&mut *self.wanted.lock().unwrap_or_else(PoisonError::into_inner));
+        for tenant in wanted {
+            if !self.leases().holds(of(tenant))
+                && let Err(error) = self.deps.writer.take_one(tenant).await
+            {
+                tracing::warn!(%error, "a workspace that a request waits for could not be taken");
+            }
+        }
+        if let Err(error) = self.arrive().await {
+            tracing::warn!(%error, "workspaces that were taken have not arrived; trying again in a second");
+        }
     }
 
     /// Gives away workspaces in which nothing is live; answers how many.
-    async fn give(&self, to: NodeId, most: usize) -> Result<usize> {
-        let live: HashSet<TenantId> = self.deps.calls.sessions().iter().map(|key| key.tenant_id).collect();
+    async fn give(&self, looks: &mut Looks, draining: bool, to: NodeId, most: usize) -> Result<usize> {
+        let live = self.live();
         let mut idle = self.leases().here();
-        idle.retain(|tenant| !live.contains(tenant));
-        // The installation's own stays as long as anything does.
-        if idle.len() > 1 || !live.is_empty() {
+        idle.retain(|tenant| !live.contains(tenant) && !looks.busy.contains_key(tenant));
+        if !draining {
+            // It counts as nothing, and moves with its node only.
             idle.retain(|tenant| *tenant != INSTALLATION);
         }
         idle.truncate(most);
-        let leaving = self.leases().leave(&idle);
+        let mut leaving = self.leases().leave(&idle);
         if leaving.is_empty() {
             return Ok(0);
         }
-        let ended = self.tree.leave(&leaving, LEAVING).await && self.are_quiet(&leaving).await;
-        // A call may have begun before the door was shut.
-        let live = self.deps.calls.sessions();
-        let is_live = live.iter().any(|key| leaving.contains(&key.tenant_id));
-        if !ended || is_live {
-            self.leases().stay(&leaving);
+        // First those that begin something: what they have begun is seen below. All others go on to hear what is said to them.
+        let mut staying = self.tree.stop_dispatching(&leaving, LEAVING).await;
+        let end = Instant::now() + LEAVING;
+        while Instant::now() < end && !self.leases().are_quiet(&leaving) {
+            real_time(Duration::from_millis(20)).await;
+        }
+        let live = self.live();
+        let goes_on = |tenant: &TenantId| live.contains(tenant) || !self.leases().are_quiet(&[*tenant]);
+        staying.extend(leaving.iter().copied().filter(goes_on));
+        leaving.retain(|tenant| !staying.contains(tenant));
+        let left = self.tree.leave(&leaving, LEAVING).await;
+        let live = self.live();
+        let goes_on =
+            |tenant: &TenantId| left.contains(tenant) || live.contains(tenant) || !self.leases().are_quiet(&[*tenant]);
+        staying.extend(leaving.iter().copied().filter(goes_on));
+        leaving.retain(|tenant| !staying.contains(tenant));
+        if !staying.is_empty() {
+            let until = Instant::now() + BUSY_FOR;
+            let all: Vec<TenantId> = staying.into_iter().collect();
             tracing::info!(
-                workspaces = leaving.len(),
-                "workspaces stay: something goes on in one of them"
+                workspaces = all.len(),
+                "workspaces stay for now: something goes on in them"
             );
-            reconcile(&self.deps).await?;
+            looks.busy.extend(all.iter().map(|tenant| (*tenant, until)));
+            self.stay(&all).await?;
+        }
+        if leaving.is_empty() {
             return Ok(0);
         }
-        self.give_up(leaving.clone(), Some(to)).await?;
+        if let Err(error) = self.give_up(leaving.clone(), Some(to)).await {
+            // Those that it did not come to; what is in doubt is found by the rows.
+            self.stay(&leaving).await?;
+            return Err(error);
+        }
         tracing::info!(workspaces = leaving.len(), %to, "workspaces were given to another node");
         Ok(leaving.len())
+    }
+
+    async fn stay(&self, tenants: &[TenantId]) -> Result<()> {
+        self.leases().stay(tenants);
+        reconcile(&self.deps).await
+    }
+
+    fn live(&self) -> HashSet<TenantId> {
+        self.deps.calls.sessions().iter().map(|key| key.tenant_id).collect()
     }
 
     async fn give_up(&self, leaving: Vec<TenantId>, to: Option<NodeId>) -> Result<()> {
@@ -298,34 +402,26 @@ impl Keeper {
         Ok(())
     }
 
-    async fn are_quiet(&self, leaving: &[TenantId]) -> bool {
-        let end = Instant::now() + LEAVING;
-        while !self.leases().are_quiet(leaving) {
-            if Instant::now() > end {
-                return false;
-            }
-            real_time(Duration::from_millis(20)).await;
-        }
-        true
-    }
-
-    /// Hands over what can be, one after the other, for so long at most: what is live then ends with the service.
+    /// Hands over what can be, as soon as it can, for so long at most: what is live then ends with the service.
     #[boxed]
     pub async fn hand_over(&self, limit: Duration) {
-        let end = Instant::now() + limit.max(LEAVING * 2);
-        while Instant::now() < end {
-            let told = node::drain(self.deps.db.aside(), self.id).await;
+        let end = Instant::now() + limit;
+        while Instant::now() < end && (self.leases().count() > 0 || self.leases().holds(Of::Installation)) {
+            let told = node::set_draining(self.deps.db.aside(), self.id, true).await;
             let others = node::living(&self.deps.db.read).await;
             let is_alone = others.is_ok_and(|nodes| nodes.iter().all(|node| node.id == self.id || node.draining));
-            if (told.is_ok() && is_alone) || self.leases().here().is_empty() {
-                return;
+            if told.is_ok() && is_alone {
+                break;
             }
             real_time(Duration::from_millis(100)).await;
         }
+        self.handed_over.store(true, SeqCst);
+        // The look that is under way ends first.
+        drop(self.looks.lock().await);
     }
 }
 
-fn tenant_of(tenant: TenantId) -> Of {
+fn of(tenant: TenantId) -> Of {
     match tenant {
         INSTALLATION => Of::Installation,
         tenant => Of::Workspace(tenant),
@@ -337,9 +433,13 @@ fn tenant_of(tenant: TenantId) -> Of {
 pub async fn join(db: &Db, row: &node::Model) -> Result<()> {
     let transaction = db.begin().await?;
     // One that had the database alone, and may still live, commits nothing more.
-    generation::take(&transaction).await?;
+    let before = generation::take(&transaction).await?;
     node::join(&transaction, row).await?;
-    Ok(transaction.commit().await?)
+    transaction.commit().await?;
+    if before.from_the_living {
+        handed_over().await;
+    }
+    Ok(())
 }
 
 #[expect(

@@ -71,7 +71,7 @@ impl Table {
         }
         let (nodes, leases) = (&self.nodes, &self.leases);
         let is_open = |at: &usize| match leases[*at].1 {
-            Some(wanted) => wanted == id || !nodes.get(&wanted).is_some_and(|row| !row.draining),
+            Some(wanted) => wanted == id || nodes.get(&wanted).is_none_or(|row| row.draining),
             None => true,
         };
         let (open, others): (Vec<usize>, Vec<usize>) = self.free.iter().copied().partition(is_open);

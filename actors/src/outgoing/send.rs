@@ -11,8 +11,9 @@ use runtime::permits::Permit;
 
 /// Hands a message over, unless somebody is at it. What fails before the intent stands is tried again when its lease is over.
 pub fn send<M: Sendable>(deps: &Deps, key: TenantScoped<M::Id>) {
-    let its = deps.clone();
+    let (its, stay) = (deps.clone(), deps.stay(key.tenant_id));
     deps.jobs.run(M::running(deps), key.id, "message", async move {
+        let _stay = stay;
         hand_over::<M>(&its, key).await
     });
 }
@@ -22,7 +23,9 @@ pub fn send_begun<M: Sendable>(deps: &Deps, row: M, permit: Permit) {
     let (its, seen) = (deps.clone(), row.seen());
     let (key, campaign_id) = (seen.key, seen.campaign_id);
     M::mailbox(deps).adopt(row.clone());
+    let stay = deps.stay(key.tenant_id);
     deps.jobs.run(M::running(deps), key.id, "message", async move {
+        let _stay = stay;
         let outcome = match row.made(&its).await? {
             Ok(made) => ask_once(&its, &row, made).await,
             Err(why) => why,

@@ -40,7 +40,9 @@ pub fn url(base_url: &str, id: RecordingId) -> String {
 /// Makes and stores a recording; its actor is told what came of it.
 pub fn store(deps: &Deps, key: TenantScoped<RecordingId>) {
     let its = deps.clone();
+    let stay = deps.stay(key.tenant_id);
     deps.jobs.run(&deps.studio.running, key.id, "recording", async move {
+        let _stay = stay;
         // What cannot be read may be of a line.
         let mut spooled = true;
         let command = match make(&its, key, &mut spooled).await {
@@ -59,7 +61,9 @@ pub fn store(deps: &Deps, key: TenantScoped<RecordingId>) {
 /// Erases a recording; its actor is told what came of it.
 pub fn erase(deps: &Deps, key: TenantScoped<RecordingId>) {
     let its = deps.clone();
+    let stay = deps.stay(key.tenant_id);
     deps.jobs.run(&deps.studio.running, key.id, "purge", async move {
+        let _stay = stay;
         let command = match erase_all(&its, key).await {
             Ok(()) => Command::Erased,
             Err(error) => {

@@ -3,7 +3,7 @@
 //!
 //! A panic of the task is the actor's, which is restarted as all are. Nothing is dialled over the trunk of a parked one; others
 //! go on.
-use super::{board::TrunkState, watch::Watch};
+use super::{board::TrunkState, elsewhere, watch::Watch};
 use crate::deps::Deps;
 use actix::prelude::*;
 use adapters::trunk::peering::{Mute, Peering};
@@ -161,6 +161,7 @@ impl Trunk {
     fn leave(&mut self) {
         let (_, trunk) = self.link.id;
         if let Some(phones) = &self.deps.carriers.phones {
+            elsewhere::publish(&self.deps, self.link.id, &[]);
             self.deps.trunks.forget(trunk);
             phones.line().sources().forget(trunk);
             phones.forget_account(trunk);

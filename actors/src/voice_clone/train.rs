@@ -24,7 +24,9 @@ pub const FEWEST_SAMPLES: usize = 3;
 /// Trains a voice, or takes up its training again, unless somebody is at it.
 pub fn train(deps: &Deps, key: TenantScoped<VoiceId>) {
     let its = deps.clone();
+    let stay = deps.stay(key.tenant_id);
     deps.jobs.run(&deps.cloning.trainings, key.id, "training", async move {
+        let _stay = stay;
         work(&its, key).await
     });
 }
@@ -222,8 +224,10 @@ async fn look_up(deps: &Deps, row: &Row) -> Result<Command> {
 /// Erases what nobody uses: of a deleted voice everything, else what earlier runs have left with the provider.
 pub fn erase(deps: &Deps, key: TenantScoped<VoiceId>) {
     let its = deps.clone();
+    let stay = deps.stay(key.tenant_id);
     deps.jobs
         .run(&deps.cloning.erasures, key.id, "erasure of a voice", async move {
+            let _stay = stay;
             let row = voice::load_even_deleted(&its.db.read, key).await?;
             let command = match clear(&its, &row).await {
                 Ok(()) => Command::Erased { until_run: row.run },

@@ -213,10 +213,11 @@ impl Engine {
         }
         let transaction = self.setup.db.begin().await?;
         self.setup.fence.assert(&transaction).await?;
+        // What is read or reserved here counts once this transaction stands: else it is rolled back.
+        let (mut places, mut subscriptions) = (self.places, self.subscriptions.clone());
         if self.in_doubt {
             // Inside the transaction: nothing can land between this look and what is written by it.
-            self.renew(&transaction).await?;
-            self.in_doubt = false;
+            (places, subscriptions) = self.renewed(&transaction).await?;
         }
         if let [
             Item {
@@ -227,10 +228,10 @@ impl Engine {
         {
             return self.change(transaction, change.clone()).await;
         }
-        self.places.make_room(&transaction).await?;
+        places.make_room(&transaction).await?;
         let mut draught = Batch {
-            subscriptions: self.subscriptions.clone(),
-            places: self.places,
+            subscriptions,
+            places,
             events: Vec::new(),
             deliveries: Vec::new(),
             credited: Vec::new(),
@@ -255,16 +256,16 @@ impl Engine {
             meta::set(&transaction, meta::LAST_PROBE, &self.setup.clock.now().to_string()).await?;
         }
         transaction.commit().await?;
+        self.in_doubt = false;
         self.committed(draught, applied);
         Ok(())
     }
 
     /// Reads anew what others may have changed: places, and who receives what.
-    async fn renew(&mut self, db: &Transaction) -> Result<()> {
+    async fn renewed(&self, db: &Transaction) -> Result<(Places, Arc<Subscriptions>)> {
         let share = self.setup.fence.leases().share();
-        self.places = Places::renewed(db, share).await?;
-        self.subscriptions = Arc::new(Subscriptions::load(db, share).await?);
-        Ok(())
+        let places = Places::renewed(db, share).await?;
+        Ok((places, Arc::new(Subscriptions::load(db, share).await?)))
     }
 
     /// Workspaces come or go.
@@ -292,11 +293,13 @@ impl Engine {
             return Ok(db.commit().await?);
         }
         // Whoever had them has written since this node last looked.
-        self.renew(&db).await?;
-        if let Some(newest) = stored::last_id(&db).await? {
+        let (places, subscriptions) = self.renewed(&db).await?;
+        let tenants: Vec<TenantId> = taken.iter().map(|taken| taken.tenant_id).collect();
+        if let Some(newest) = stored::newest_of(&db, &tenants).await? {
             self.setup.ids.start_after(newest.0);
         }
         db.commit().await?;
+        (self.places, self.subscriptions, self.in_doubt) = (places, subscriptions, false);
         let taken_at = self.setup.clock.now();
         for Taken {
             tenant_id,

@@ -7,8 +7,6 @@ use entities::{
     workspace_lease::Share,
 };
 
-/// Of one reservation.
-const BLOCK: i64 = 100_000;
 /// So many are at hand before a batch: more than all but the largest ones need.
 const ROOM: i64 = 20_000;
 
@@ -70,8 +68,8 @@ impl Places {
     async fn reserved(db: &Connection) -> Result<Self> {
         // One process alone may have counted on meanwhile.
         let at_least = last(db).await? + 1;
-        let next = meta::reserve(db, meta::PLACES, at_least, BLOCK).await?;
-        let end = Some(next + BLOCK);
+        let next = meta::reserve(db, meta::PLACES, at_least).await?;
+        let end = Some(next + meta::BLOCK);
         Ok(Places { next, end })
     }
 }

@@ -1,19 +1,20 @@
 //! A request on its way to another node, and the answer on its way back.
 use super::{
-    AsAsked, Home, MOVED,
+    AsAsked, Body, Home, MOVED,
     proof::{self, HOP, Hop},
 };
 use crate::{
     http::{
         bodies::{BodyPermit, Owner},
-        error::{ApiResult, REQUEST_ID},
+        error::{ApiError, ApiResult, REQUEST_ID},
+        events::HEARTBEAT,
         extract,
         peer::peer,
     },
     state::State,
 };
 use actix_web::{
-    HttpMessage, HttpRequest, HttpResponse,
+    HttpMessage, HttpRequest, HttpResponse, ResponseError,
     body::{BoxBody, SizedStream},
     dev::Payload,
     http::{
@@ -22,7 +23,10 @@ use actix_web::{
     },
     web::Bytes,
 };
-use entities::workspace_lease::Owner as Node;
+use entities::{
+    ids::TenantId,
+    workspace_lease::{self, Owner as Node},
+};
 use futures_util::{Stream, StreamExt};
 use http_body_util::{BodyExt, BodyStream, Either, Full, StreamBody};
 use hyper::body::{Frame, Incoming};
@@ -40,15 +44,19 @@ const KEPT: usize = 64 * 1024;
 /// Pieces of a longer one that are on their way.
 const PIECES: usize = 4;
 const CONNECT: Duration = Duration::from_secs(1);
+/// While an answer is awaited: does that node still have the workspace?
+const LOOK: Duration = Duration::from_secs(1);
+/// Two heartbeats of an event stream, and some more.
+const SILENCE: Duration = Duration::from_secs(2 * HEARTBEAT.as_secs() + 5);
 /// Connections to one node that nobody uses, and how long they are kept.
 const IDLE: usize = 32;
 const IDLE_FOR: Duration = Duration::from_secs(30);
 
 type Piece = Result<Frame<Bytes>, io::Error>;
-type Body = Either<Full<Bytes>, StreamBody<ReceiverStream<Piece>>>;
+type Carried = Either<Full<Bytes>, StreamBody<ReceiverStream<Piece>>>;
 
 /// The other nodes.
-pub struct Peers(Client<HttpConnector, Body>);
+pub struct Peers(Client<HttpConnector, Carried>);
 
 impl Default for Peers {
     fn default() -> Self {
@@ -65,31 +73,51 @@ impl Default for Peers {
 pub enum Outgoing {
     Kept(Bytes),
     /// Each piece as it comes.
-    Streamed(ReceiverStream<Piece>),
+    Streamed(ReceiverStream<Piece>, Pump),
+}
+
+/// Reads a body for as long as this is kept.
+pub struct Pump(actix_web::rt::task::JoinHandle<()>);
+
+impl Drop for Pump {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
 }
 
 pub enum Outcome {
     Answered(HttpResponse),
-    /// The node could not be reached, or does not have the workspace any more; what is left of the body, if it was kept.
+    /// The node could not be reached, or does not have the workspace any more; the body, if it was kept.
     Untouched(Option<Outgoing>),
 }
 
-/// The body of a request, from whoever sends it.
-pub async fn body_of(state: &State, request: &HttpRequest, home: Home, payload: &mut Payload) -> ApiResult<Outgoing> {
-    let is_short = extract::announced(request) <= KEPT && !request.headers().contains_key("transfer-encoding");
-    if is_short {
-        // Who has shown no key is a stranger still: the workspace is not charged for them.
-        let room = match home {
-            Home::OfKey(tenant) => BodyPermit::begin(&state.bodies, Owner::Workspace(tenant))?,
-            Home::Anywhere | Home::Of(_) => extract::room_for(request)?,
-        };
-        let body = extract::read_with(room, request, payload, KEPT).await?;
-        return Ok(Outgoing::Kept(body.freeze()));
+/// The body of a request, from whoever sends it: kept, if it is short.
+pub async fn outgoing(state: &State, request: &HttpRequest, home: Home, body: &mut Body<'_>) -> ApiResult<Outgoing> {
+    let payload = match body {
+        Body::Read(bytes) => return Ok(Outgoing::Kept(bytes.clone())),
+        Body::Coming(payload) => payload,
+    };
+    if extract::announced(request) > KEPT {
+        let payload = std::mem::replace(*payload, Payload::None);
+        return Ok(streamed(payload));
     }
+    // Who has shown no key is a stranger still: the workspace is not charged for them.
+    let room = match home {
+        Home::OfKey(tenant) => BodyPermit::begin(&state.bodies, Owner::Workspace(tenant))?,
+        Home::Anywhere | Home::Of(_) => extract::room_for(request)?,
+    };
+    // One that does not say how long it is may be longer all the same.
+    let read = extract::read_some(room, payload, KEPT).await?;
+    match read {
+        Some(read) => Ok(Outgoing::Kept(read.freeze())),
+        None => Err(ApiError::too_large(KEPT)),
+    }
+}
+
+fn streamed(mut payload: Payload) -> Outgoing {
     let (sender, pieces) = mpsc::channel(PIECES);
-    let mut payload = std::mem::replace(payload, Payload::None);
     // On this thread, which alone may read it. It ends with the one who sends, or with the one who takes.
-    actix_web::rt::spawn(async move {
+    let pump = actix_web::rt::spawn(async move {
         while let Some(piece) = payload.next().await {
             let piece = piece.map(Frame::data).map_err(io::Error::other);
             if sender.send(piece).await.is_err() {
@@ -97,15 +125,7 @@ pub async fn body_of(state: &State, request: &HttpRequest, home: Home, payload: 
             }
         }
     });
-    Ok(Outgoing::Streamed(ReceiverStream::new(pieces)))
-}
-
-/// To be read here after all.
-pub fn given_back(body: Outgoing) -> Payload {
-    match body {
-        Outgoing::Kept(bytes) => Payload::from(bytes),
-        Outgoing::Streamed(_) => Payload::None,
-    }
+    Outgoing::Streamed(ReceiverStream::new(pieces), Pump(pump))
 }
 
 /// Of one connection only, and not of what is asked.
@@ -121,31 +141,54 @@ const HOP_BY_HOP: [&str; 8] = [
 ];
 
 impl Peers {
-    pub async fn hand_on(&self, state: &State, to: &Node, request: &HttpRequest, body: Outgoing) -> Outcome {
-        let kept = match &body {
-            Outgoing::Kept(bytes) => Some(bytes.clone()),
-            Outgoing::Streamed(_) => None,
+    /// Asks that node, as long as it has the workspace.
+    pub async fn hand_on(
+        &self,
+        state: &State,
+        (tenant, to): (TenantId, &Node),
+        request: &HttpRequest,
+        body: Outgoing,
+    ) -> Outcome {
+        let (kept, body, _pump) = match body {
+            Outgoing::Kept(bytes) => (Some(bytes.clone()), Either::Left(Full::new(bytes)), None),
+            Outgoing::Streamed(pieces, pump) => (None, Either::Right(StreamBody::new(pieces)), Some(pump)),
         };
+        let only_reads = request.method().is_safe();
         let untouched = || Outcome::Untouched(kept.clone().map(Outgoing::Kept));
         let Some(outgoing) = addressed(state, to, request, body) else {
             return untouched();
         };
         metrics::counter!("callboard_requests_handed_on_total").increment(1);
-        let asking = state.deps.runtime.spawn(self.0.request(outgoing));
         // Whoever asked has left: so has the node that asks for them.
-        let asking = Aborting(asking);
-        match asking.await {
-            Ok(Ok(answer)) if answer.headers().contains_key(MOVED) => untouched(),
-            Ok(Ok(answer)) => Outcome::Answered(answered(answer)),
-            Ok(Err(error)) if error.is_connect() => {
-                tracing::debug!(node = to.name, %error, "a node could not be reached");
-                untouched()
-            }
-            Ok(Err(error)) => {
-                tracing::warn!(node = to.name, %error, "a node did not answer");
-                Outcome::Answered(lost())
-            }
-            Err(_) => Outcome::Answered(lost()),
+        let mut asking = Aborting(state.deps.runtime.spawn(self.0.request(outgoing)));
+        loop {
+            let answer = match tokio::time::timeout(LOOK, &mut asking).await {
+                Ok(answer) => answer,
+                // A node that stands still says nothing, and may have lost the workspace by now.
+                Err(_) => match workspace_lease::owner(&state.deps.db.read, tenant).await {
+                    Ok(owner) if owner.as_ref().map(|owner| owner.id) != Some(to.id) => {
+                        return if only_reads {
+                            untouched()
+                        } else {
+                            Outcome::Answered(lost())
+                        };
+                    }
+                    _ => continue,
+                },
+            };
+            return match answer {
+                Ok(Ok(answer)) if answer.headers().contains_key(MOVED) => untouched(),
+                Ok(Ok(answer)) => Outcome::Answered(answered(answer, state)),
+                Ok(Err(error)) if error.is_connect() || only_reads => {
+                    tracing::debug!(node = to.name, %error, "a node could not be reached");
+                    untouched()
+                }
+                Ok(Err(error)) => {
+                    tracing::warn!(node = to.name, %error, "a node did not answer");
+                    Outcome::Answered(lost())
+                }
+                Err(_) => Outcome::Answered(lost()),
+            };
         }
     }
 }
@@ -168,14 +211,12 @@ impl<T> Drop for Aborting<T> {
 
 /// It may have been done, or not.
 fn lost() -> HttpResponse {
-    use crate::http::error::ApiError;
-    use actix_web::ResponseError;
-    let message = "the node that has this workspace has gone, and the outcome of the request is not known: repeat it with the \
-                   same Idempotency-Key, or look before you repeat it";
+    let message = "the node that serves this workspace stopped responding, and the request may or may not have taken effect: retry \
+                   it with the same Idempotency-Key, or check before you retry";
     ApiError::Frame(StatusCode::SERVICE_UNAVAILABLE, "unavailable", message.into(), None).error_response()
 }
 
-fn addressed(state: &State, to: &Node, request: &HttpRequest, body: Outgoing) -> Option<http::Request<Body>> {
+fn addressed(state: &State, to: &Node, request: &HttpRequest, body: Carried) -> Option<http::Request<Carried>> {
     let target = request.extensions().get::<AsAsked>()?.0.clone();
     let method = request.method().as_str();
     let hop = Hop {
@@ -196,19 +237,13 @@ fn addressed(state: &State, to: &Node, request: &HttpRequest, body: Outgoing) ->
             outgoing = outgoing.header(name.as_str(), value.as_bytes());
         }
     }
-    let body = match body {
-        Outgoing::Kept(bytes) => Either::Left(Full::new(bytes)),
-        Outgoing::Streamed(pieces) => {
-            if let Some(length) = request.headers().get("content-length") {
-                outgoing = outgoing.header("content-length", length.as_bytes());
-            }
-            Either::Right(StreamBody::new(pieces))
-        }
-    };
+    if let (Either::Right(_), Some(length)) = (&body, request.headers().get("content-length")) {
+        outgoing = outgoing.header("content-length", length.as_bytes());
+    }
     outgoing.header(HOP.as_str(), proof).body(body).ok()
 }
 
-fn answered(answer: http::Response<Incoming>) -> HttpResponse {
+fn answered(answer: http::Response<Incoming>, state: &State) -> HttpResponse {
     let (head, body) = answer.into_parts();
     let status = StatusCode::from_u16(head.status.as_u16()).unwrap_or(StatusCode::BAD_GATEWAY);
     let mut response = HttpResponse::new(status);
@@ -228,6 +263,15 @@ fn answered(answer: http::Response<Incoming>) -> HttpResponse {
             response.headers_mut().append(name, value);
         }
     }
+    let is_stream = head
+        .headers
+        .get("content-type")
+        .is_some_and(|kind| kind == "text/event-stream");
+    if is_stream {
+        let ending = state.streams.ending.subscribe();
+        let pieces = as_it_happens(body, ending);
+        return response.set_body(BoxBody::new(actix_web::body::BodyStream::new(pieces)));
+    }
     let pieces = pieces(body);
     match length {
         Some(0) => response.set_body(BoxBody::new(())),
@@ -245,4 +289,22 @@ fn pieces(body: Incoming) -> impl Stream<Item = Result<Bytes, io::Error>> + Unpi
             }
         }),
     )
+}
+
+/// An event stream: it ends with this service, and when nothing comes any more, not even a heartbeat. Its reader connects again.
+fn as_it_happens(
+    body: Incoming,
+    ending: tokio::sync::watch::Receiver<bool>,
+) -> impl Stream<Item = Result<Bytes, io::Error>> + Unpin {
+    let begun = (pieces(body), ending);
+    Box::pin(futures_util::stream::unfold(
+        begun,
+        |(mut pieces, mut ending)| async move {
+            let next = tokio::select! {
+                next = tokio::time::timeout(SILENCE, pieces.next()) => next.ok().flatten(),
+                _ = ending.wait_for(|ending| *ending) => None,
+            };
+            next.map(|piece| (piece, (pieces, ending)))
+        },
+    ))
 }

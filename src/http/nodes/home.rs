@@ -11,7 +11,7 @@ use adapters::email::link as email_link;
 use entities::{
     Error, Result, api_key, email_message,
     ids::{RecordingId, RoomId, SmsId, TenantId},
-    recording, room, sms_message, tenant,
+    login, recording, room, sms_message, tenant,
     workspace_lease::INSTALLATION,
 };
 use runtime::keyring::sha256_hex;
@@ -35,10 +35,14 @@ impl From<Option<TenantId>> for Home {
 }
 
 pub async fn of(state: &State, request: &HttpRequest, access: Access) -> ApiResult<Home> {
-    // Who is not signed in is told so at once: no look-up is spent on strangers.
-    let is_signed_in = || request.cookie(state.cookie_name()).is_some();
+    // Who is not signed in, and a key that is no longer valid, is told so here: nothing is handed on for strangers.
+    let is_signed_in = match access {
+        Access::SignedIn | Access::Member(_) | Access::Fresh(_) => is_signed_in(state, request).await?,
+        _ if console::place_of(request).is_some() => is_signed_in(state, request).await?,
+        _ => false,
+    };
     if let Some(place) = console::place_of(request) {
-        return Ok(match is_signed_in() {
+        return Ok(match is_signed_in {
             true => of_slug(state, place.slug()).await?,
             false => Home::Anywhere,
         });
@@ -48,13 +52,21 @@ pub async fn of(state: &State, request: &HttpRequest, access: Access) -> ApiResu
         Access::AnyKey | Access::Needs(_) | Access::NeedsFresh(_) | Access::NeedsOrLink(_) => {
             of_key(state, request).await?
         }
-        Access::SignedIn | Access::Member(_) | Access::Fresh(_) if !is_signed_in() => Home::Anywhere,
+        Access::SignedIn | Access::Member(_) | Access::Fresh(_) if !is_signed_in => Home::Anywhere,
         Access::SignedIn => Home::Of(INSTALLATION),
         Access::Member(_) | Access::Fresh(_) => {
             of_slug(state, request.match_info().get("slug").unwrap_or_default()).await?
         }
         Access::Public => of_public(state, request).await?,
     })
+}
+
+async fn is_signed_in(state: &State, request: &HttpRequest) -> Result<bool> {
+    let Some(cookie) = request.cookie(state.cookie_name()) else {
+        return Ok(false);
+    };
+    let hash = sha256_hex(cookie.value().as_bytes());
+    Ok(login::find(&state.deps.db.read, &hash).await?.is_some())
 }
 
 async fn of_key(state: &State, request: &HttpRequest) -> Result<Home> {
@@ -67,7 +79,8 @@ async fn of_key(state: &State, request: &HttpRequest) -> Result<Home> {
         return Ok(Home::Anywhere);
     }
     let found = api_key::by_hash(&state.deps.db.read, &sha256_hex(key.as_bytes())).await?;
-    Ok(found.map_or(Home::Anywhere, |row| Home::OfKey(row.tenant_id)))
+    let valid = found.filter(|row| access::is_valid(row, state.deps.clock.times().later()));
+    Ok(valid.map_or(Home::Anywhere, |row| Home::OfKey(row.tenant_id)))
 }
 
 async fn of_slug(state: &State, slug: &str) -> Result<Home> {

@@ -30,7 +30,7 @@ use entities::{
     ids::TenantId,
     workspace_lease::{self, INSTALLATION},
 };
-use forward::Outcome;
+use forward::{Outcome, Outgoing};
 use std::time::{Duration, Instant};
 
 /// Said by a node that has not touched a request, for its workspace is not there (any more).
@@ -39,7 +39,9 @@ const MOVED: &str = "callboard-moved";
 const NAMED: &str = "workspace";
 /// A workspace is on its way for some seconds at most: when its node dies, until another has taken it over.
 const PATIENCE: Duration = Duration::from_secs(12);
-const AGAIN: Duration = Duration::from_millis(50);
+/// Between two looks at where it is.
+const FIRST_REST: Duration = Duration::from_millis(25);
+const LONGEST_REST: Duration = Duration::from_millis(400);
 
 /// A request as it came, before it was routed.
 #[derive(Clone)]
@@ -62,7 +64,7 @@ pub fn enter(state: &State, request: &mut ServiceRequest) -> ApiResult<Option<Ho
         None => None,
         Some(BetweenNodes) => {
             let proved = proof::proved(state, request.method().as_str(), &target, request.headers());
-            Some(proved.ok_or_else(|| ApiError::not_found("other nodes are answered here, and nobody else"))?)
+            Some(proved.ok_or_else(|| ApiError::not_found("this port only accepts requests from other nodes"))?)
         }
     };
     request.extensions_mut().insert(AsAsked(target));
@@ -70,6 +72,13 @@ pub fn enter(state: &State, request: &mut ServiceRequest) -> ApiResult<Option<Ho
         request.extensions_mut().insert(hop.clone());
     }
     Ok(hop)
+}
+
+/// The body of a request that may be handed on.
+pub enum Body<'a> {
+    /// Not read yet.
+    Coming(&'a mut Payload),
+    Read(Bytes),
 }
 
 /// Where a request is answered.
@@ -87,7 +96,7 @@ pub async fn settle(state: &State, request: &mut ServiceRequest, access: Access)
     };
     let home = home::of(state, request.request(), access).await?;
     let mut payload = request.take_payload();
-    let place = settled(state, keeper, request.request(), home, &mut payload).await;
+    let place = settled(state, keeper, request.request(), home, &mut Body::Coming(&mut payload)).await;
     request.set_payload(payload);
     place
 }
@@ -102,7 +111,7 @@ pub async fn settle_read(state: &State, request: &HttpRequest, tenant: TenantId,
         let target = format!("{}?{NAMED}={tenant}", request.path());
         request.extensions_mut().insert(AsAsked(target));
     }
-    settled(state, keeper, request, Home::Of(tenant), &mut Payload::from(body)).await
+    settled(state, keeper, request, Home::Of(tenant), &mut Body::Read(body)).await
 }
 
 /// Which of its workspaces a request was handed on for.
@@ -121,7 +130,7 @@ async fn settled(
     keeper: &Keeper,
     request: &HttpRequest,
     home: Home,
-    payload: &mut Payload,
+    body: &mut Body<'_>,
 ) -> ApiResult<Place> {
     let tenant = match home {
         Home::Anywhere => return Ok(Place::Here(None)),
@@ -133,12 +142,12 @@ async fn settled(
         tenant => Of::Workspace(tenant),
     };
     let is_handed_on = request.extensions().get::<Hop>().is_some();
-    let end = Instant::now() + PATIENCE;
-    let mut body = None;
+    let (begun, mut rest) = (Instant::now(), FIRST_REST);
+    let mut outgoing = None;
     loop {
         if let Ok(stay) = leases.enter(of) {
-            if let Some(body) = body {
-                *payload = forward::given_back(body);
+            if let (Body::Coming(payload), Some(Outgoing::Kept(bytes))) = (body, outgoing) {
+                **payload = Payload::from(bytes);
             }
             return Ok(Place::Here(Some(stay)));
         }
@@ -148,26 +157,25 @@ async fn settled(
         }
         match workspace_lease::owner(db, tenant).await? {
             Some(owner) if owner.id != keeper.id() => {
-                let outgoing = match body.take() {
-                    Some(body) => body,
-                    None => forward::body_of(state, request, home, payload).await?,
+                let whole = match outgoing.take() {
+                    Some(whole) => whole,
+                    None => forward::outgoing(state, request, home, body).await?,
                 };
-                match state.peers.hand_on(state, &owner, request, outgoing).await {
+                match state.peers.hand_on(state, (tenant, &owner), request, whole).await {
                     Outcome::Answered(response) => return Ok(Place::There(response)),
-                    Outcome::Untouched(again) => body = again,
-                }
-                // Of a large body nothing is kept.
-                if body.is_none() {
-                    return Err(Error::Moved.into());
+                    // Of a long body nothing is kept.
+                    Outcome::Untouched(None) => return Err(Error::Moved.into()),
+                    Outcome::Untouched(again) => outgoing = again,
                 }
             }
             Some(_) => {}
-            None => drop(keeper.take_one(tenant).await?),
+            None => keeper.want(tenant),
         }
-        if Instant::now() >= end {
+        if begun.elapsed() >= PATIENCE {
             return Err(Error::Moved.into());
         }
-        real_time(AGAIN).await;
+        real_time(rest).await;
+        rest = (rest * 2).min(LONGEST_REST);
     }
 }
 

@@ -12,6 +12,7 @@ use sea_orm::{ConnectOptions, ConnectionTrait, Database, DatabaseConnection, Sta
 use serde_json::{Value, json};
 use std::{
     collections::{BTreeMap, BTreeSet},
+    net::UdpSocket,
     process::{Child, Command},
     sync::atomic::{AtomicUsize, Ordering::SeqCst},
     time::{Duration, Instant},
@@ -73,6 +74,12 @@ fn signal(name: &str, process: u32) {
     assert!(sent.success());
 }
 
+/// Free at this moment, for UDP and TCP.
+fn sip_address() -> String {
+    let socket = UdpSocket::bind(("127.0.0.1", 0)).unwrap();
+    socket.local_addr().unwrap().to_string()
+}
+
 impl Installation {
     /// `urls`: where each node finds the database.
     async fn open(place: Place, urls: [&str; 3]) -> Self {
@@ -86,6 +93,7 @@ impl Installation {
                 ("CALLBOARD_DATABASE_URL", url.to_owned()),
                 ("CALLBOARD_BIND", bind.clone()),
                 ("CALLBOARD_NODE_BIND", between),
+                ("CALLBOARD_SIP_BIND", sip_address()),
                 ("CALLBOARD_NODE_NAME", name.to_owned()),
                 ("CALLBOARD_RECORDINGS_SPOOL", format!("spool-{name}")),
                 ("CALLBOARD_SANDBOX_LOG", log.to_str().unwrap().to_owned()),
@@ -182,7 +190,7 @@ impl Installation {
 
     /// Asks whichever node is next, and another one if that does not answer, as a load balancer does. A repeat has the same key.
     async fn ask(&self, key: &str, method: reqwest::Method, path: &str, body: Option<Value>) -> Value {
-        let idempotency_key = uuid::Uuid::new_v4().to_string();
+        let idempotency_key = format!("request-{}", self.next.fetch_add(1, SeqCst));
         let begun = Instant::now();
         let mut said = String::new();
         while begun.elapsed() < Duration::from_secs(60) {
@@ -562,10 +570,7 @@ fn nodes_that_are_told_to_go_hand_over_what_they_have() {
             .send()
             .await
             .unwrap();
-        assert_eq!(
-            ready.json::<Value>().await.unwrap()["node"],
-            json!({ "name": "b", "workspaces": 0 })
-        );
+        assert_eq!(ready.json::<Value>().await.unwrap()["node"], json!({ "name": "b" }));
         assert!(nodes.place.run(&["nodes", "resume", "b"]).status.success());
         nodes.balanced().await;
         // One that would serve alone is not let in beside them.
@@ -723,5 +728,65 @@ fn any_node_takes_any_request() {
         for node in &mut nodes.nodes {
             terminate(node.child.as_mut().unwrap());
         }
+    });
+}
+
+fn invite(number: &str, peer: &str, n: usize) -> String {
+    format!(
+        "INVITE sip:{number}@127.0.0.1 SIP/2.0\r\nVia: SIP/2.0/UDP {peer};branch=z9hG4bK{n}\r\nMax-Forwards: 70\r\n\
+         From: <sip:+12025550177@{peer}>;tag=t{n}\r\nTo: <sip:{number}@127.0.0.1>\r\nCall-ID: call-{n}@{peer}\r\nCSeq: 1 INVITE\r\n\
+         Contact: <sip:peer@{peer}>\r\nContent-Length: 0\r\n\r\n"
+    )
+}
+
+/// A carrier calls whichever node it likes, and is told which one answers.
+#[test]
+fn a_call_that_comes_in_at_another_node_is_sent_on() {
+    const NUMBER: &str = "+12025550188";
+    on_disk(Backend::Postgres, async |place| {
+        let url = place.database.url.clone();
+        let nodes = Installation::open(place, [&url; 3]).await;
+        nodes.place.create_workspace("acme", "Acme", "a@b.co");
+        let key = nodes.place.create_key("live", "k");
+        let claim = ["workspace", "claim-number", "--workspace", "acme", "--number", NUMBER];
+        let claimed = nodes.place.run(&claim);
+        assert!(claimed.status.success(), "{}", stderr(&claimed));
+        let socket = UdpSocket::bind(("127.0.0.1", 0)).unwrap();
+        socket.set_read_timeout(Some(Duration::from_millis(500))).unwrap();
+        let peer = socket.local_addr().unwrap().to_string();
+        let trunk = json!({ "name": "Carrier", "host": peer, "options_interval_seconds": 0 });
+        let trunk = nodes.post(&key, "/v1/sip_trunks", trunk).await;
+        let agent = nodes
+            .post(&key, "/v1/agents", json!({ "name": "Ann", "prompt": "x" }))
+            .await;
+        let number = json!({ "phone_number": NUMBER, "trunk_id": trunk["id"], "agent_id": agent["id"] });
+        nodes.post(&key, "/v1/numbers", number).await;
+        let owner = nodes.held().await.into_iter().find(|(_, count)| *count == 1).unwrap().0;
+        let sip_of = |node: &Node| {
+            let found = node.environment.iter().find(|(name, _)| *name == "CALLBOARD_SIP_BIND");
+            found.unwrap().1.clone()
+        };
+        let owners = sip_of(nodes.nodes.iter().find(|node| node.name == owner).unwrap());
+        let other = sip_of(nodes.nodes.iter().find(|node| node.name != owner).unwrap());
+        let mut moved = String::new();
+        for n in 0..40 {
+            socket.send_to(invite(NUMBER, &peer, n).as_bytes(), &other).unwrap();
+            let mut buffer = [0; 4096];
+            while let Ok(length) = socket.recv(&mut buffer) {
+                let answer = String::from_utf8_lossy(&buffer[..length]).into_owned();
+                if !answer.starts_with("SIP/2.0 100") {
+                    moved = answer;
+                    break;
+                }
+            }
+            if !moved.is_empty() {
+                break;
+            }
+        }
+        assert!(moved.starts_with("SIP/2.0 302"), "{moved}");
+        assert!(
+            moved.contains(&format!("<sip:{NUMBER}@{owners};transport=udp>")),
+            "{moved}"
+        );
     });
 }
