@@ -2,8 +2,8 @@
 //! over. Asserted inside every commit, and asked before each deed outside that no commit of this moment has asked for: a process
 //! that was stopped for a minute, or cut off, finds out before its first deed.
 //!
-//! Commits are fenced in the database ([`generation::assert`], [`node::assert`]). Deeds cannot be: so an answer counts for 200 ms
-//! only, and whoever takes over from the living waits longer than that ([`handed_over`]).
+//! Commits are fenced in the database ([`generation::assert`], [`entities::node::assert()`]). Deeds cannot be: so an answer counts for 200 ms
+//! only, and whoever takes over from the living waits longer than that (`handed_over`).
 use crate::leases::{Leases, Of};
 use entities::{
     Error, Result, boxed,

@@ -2,7 +2,7 @@
 //!
 //! A node says each second that it lives. Whether it still does goes by the database's own clock, so that nodes whose clocks
 //! differ agree. One that has been silent for [`LIFE_MS`] is ended by any other: from then on it commits nothing more
-//! ([`assert`]), and its workspaces are free.
+//! ([`assert()`]), and its workspaces are free.
 use crate::{
     boxed, bulk,
     bulk::OnConflict,

@@ -255,7 +255,10 @@ impl Keeper {
     /// What changes seldom, or takes longer to count.
     async fn look_around(&self, looks: &mut Looks) -> Result<()> {
         let db = &self.deps.db;
-        workspace_lease::open(&db.write).await?;
+        // By one of them; the first look of each makes what there is not yet at a first start.
+        if looks.count == 1 || self.leases().serves(Of::Installation) {
+            workspace_lease::open(&db.write).await?;
+        }
         let known = self.leases().count() + usize::from(self.leases().holds(Of::Installation));
         if workspace_lease::count_of(&db.read, self.id).await? != known as u64 {
             self.deps.writer.recall().await?;

@@ -1,7 +1,7 @@
 //! Any node takes any request: one that is another's is handed on to it as it came, once.
 //!
-//! Which node a request belongs to follows from its workspace ([`home`]). The other node is asked over its own address, and shown who
-//! asks ([`proof`]); it answers as if it had been asked itself, streams and all ([`forward`]).
+//! Which node a request belongs to follows from its workspace (`home`). The other node is asked over its own address, and shown who
+//! asks (`proof`); it answers as if it had been asked itself, streams and all (`forward`).
 mod forward;
 mod home;
 mod proof;
