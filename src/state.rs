@@ -1,7 +1,7 @@
 //! What every request handler can reach.
 use crate::{
     http::{
-        bodies::Bodies, bulkheads::Bulkheads, in_flight::Running, nodes::Peers, open_streams::Streams,
+        bodies::Bodies, bulkheads::Bulkheads, in_flight::Running, open_streams::Streams, peers::Peers,
         preflights::Preflights, rate_limits::RateLimits,
     },
     settings::Settings,

@@ -11,7 +11,7 @@ use entities::{
     db::Db,
     generation::{self, Taken},
     ids::NodeId,
-    meta, node,
+    meta, node, node_end,
 };
 use std::{
     sync::{Arc, Mutex, PoisonError},
@@ -72,7 +72,7 @@ impl Fence {
             from_the_living,
         } = generation::take(&transaction).await?;
         let nodes = match db.is_shared() {
-            true => node::end_every(&transaction).await?,
+            true => node_end::end_every(&transaction).await?,
             false => None,
         };
         if let Some(seen_at) = nodes {
@@ -158,7 +158,7 @@ impl Fence {
         let transaction = db.begin().await?;
         match self.claim {
             Claim::Generation(generation) => generation::release(&transaction, generation).await?,
-            Claim::Node(id) => node::leave(&transaction, id).await?,
+            Claim::Node(id) => node_end::leave(&transaction, id).await?,
         }
         Ok(transaction.commit().await?)
     }

@@ -52,6 +52,7 @@ pub mod message_send;
 pub mod meta;
 pub mod names;
 pub mod node;
+pub mod node_end;
 pub mod number;
 pub mod number_claim;
 pub mod password_reset;

@@ -1,8 +1,8 @@
 //! The nodes of an installation: serving processes that share one PostgreSQL database.
 //!
 //! A node says each second that it lives. Whether it still does goes by the database's own clock, so that nodes whose clocks
-//! differ agree. One that has been silent for [`LIFE_MS`] is ended by any other: from then on it commits nothing more
-//! ([`assert()`]), and its workspaces are free.
+//! differ agree. One that has been silent for [`LIFE_MS`] is ended by any other (`node_end`): from then on it commits nothing
+//! more ([`assert()`]), and its workspaces are free.
 use crate::{
     boxed, bulk,
     bulk::OnConflict,
@@ -10,7 +10,6 @@ use crate::{
     error::{Error, Result},
     ids::NodeId,
     values::Moment,
-    workspace_lease,
 };
 use sea_orm::{
     DbBackend, Order, QueryOrder, QuerySelect,
@@ -72,7 +71,7 @@ const KEPT_MS: i64 = 24 * 3600 * 1000;
 /// The database's clock.
 pub(crate) const NOW_MS: &str = "(extract(epoch from clock_timestamp()) * 1000)::bigint";
 
-fn lives() -> Expr {
+pub(crate) fn lives() -> Expr {
     // Written out for its small index.
     Expr::cust("ended_ms IS NULL")
 }
@@ -134,7 +133,7 @@ fn is_it(found: Option<NodeId>) -> Result<()> {
 }
 
 /// The database has heard of that node within the time that others may be silent: so it was not away for all.
-fn is_heard(me: NodeId) -> Expr {
+pub(crate) fn is_heard(me: NodeId) -> Expr {
     Expr::cust(format!(
         "EXISTS (SELECT 1 FROM nodes AS mine WHERE mine.id = '{me}'::uuid AND mine.ended_ms IS NULL AND mine.until_ms > {NOW_MS})"
     ))
@@ -148,31 +147,6 @@ pub async fn silent(db: &Connection, me: NodeId) -> Result<Vec<NodeId>> {
     Ok(select.filter(over).filter(is_heard(me)).into_tuple().all(db).await?)
 }
 
-/// Ends a node that is still silent: what it has under way waits, or has committed; what it begins fails. Its workspaces are
-/// free. Answers whether it was.
-#[boxed]
-pub async fn end_silent(db: &Transaction, me: NodeId, id: NodeId) -> Result<bool> {
-    // One that hangs in the middle of a commit must not keep us; its connections are ended by the caller.
-    db.execute_unprepared("SET LOCAL lock_timeout = '2s'").await?;
-    let over = Expr::cust(format!("until_ms < {NOW_MS}"));
-    let found = Entity::find_by_id(id).filter(lives()).filter(over).filter(is_heard(me));
-    let Some(row) = found.lock_exclusive().one(&**db).await? else {
-        return Ok(false);
-    };
-    end(db, row.id, Some(row.seen_at)).await?;
-    Ok(true)
-}
-
-/// Ends them all: one process has the database alone from now on. Answers when one of them was heard last, if any lived.
-#[boxed]
-pub async fn end_every(db: &Transaction) -> Result<Option<Moment>> {
-    let rows = Entity::find().filter(lives()).lock_exclusive().all(&**db).await?;
-    for row in &rows {
-        end(db, row.id, Some(row.seen_at)).await?;
-    }
-    Ok(rows.iter().map(|row| row.seen_at).max())
-}
-
 /// Keeps every node from committing until the caller's transaction ends.
 #[boxed]
 pub async fn hold(db: &Connection) -> Result<()> {
@@ -183,26 +157,6 @@ pub async fn hold(db: &Connection) -> Result<()> {
     let all = Entity::find().filter(lives()).order_by(Column::Id, Order::Asc);
     all.lock_exclusive().all(db).await?;
     Ok(())
-}
-
-/// It ends by itself, in order: the writer has ended before.
-#[boxed]
-pub async fn leave(db: &Transaction, id: NodeId) -> Result<()> {
-    let found = Entity::find_by_id(id).filter(lives());
-    match found.lock_exclusive().one(&**db).await? {
-        // Nothing of it was cut off.
-        Some(row) => end(db, row.id, None).await,
-        None => Err(Error::Fenced),
-    }
-}
-
-async fn end(db: &Transaction, id: NodeId, seen_at: Option<Moment>) -> Result<()> {
-    Entity::update_many()
-        .col_expr(Column::EndedMs, Expr::cust(NOW_MS))
-        .filter(Column::Id.eq(id))
-        .exec(&**db)
-        .await?;
-    workspace_lease::free_all(db, id, seen_at).await
 }
 
 /// Those that live, by their names.

@@ -5,14 +5,14 @@ use crate::{
     logging,
     settings::Settings,
 };
-use actix_web::dev::Server;
+use actix_web::dev::{Server, ServerHandle};
 use adapters::mail::post::Post;
 use clap::Args;
 use runtime::clock::Clock;
 use std::{
     net::{SocketAddr, TcpListener},
     path::PathBuf,
-    time::Duration,
+    time::{Duration, Instant},
 };
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
@@ -93,24 +93,35 @@ impl Serve {
             ended = &mut server => return ended.map_err(|error| CannotStart(error.to_string())),
             signal = stop.next() => tracing::info!(signal, "stopping: no new requests are taken; live calls may end by themselves"),
         }
-        app.deps().drain();
-        let (begun, mut drain) = (std::time::Instant::now(), drain);
-        // While calls end and the others take its workspaces over, requests are answered here.
-        if let Some(keeper) = &app.state.keeper {
-            keeper.hand_over(drain).await;
-            drain = drain.saturating_sub(begun.elapsed());
-        }
-        app.state.streams.ending.send_replace(true);
-        let (_, ended) = tokio::join!(handle.stop(true), server);
-        ended.map_err(|error| CannotStart(error.to_string()))?;
-        // The others ask for what is left until it is given up.
-        app.stop(drain).await;
-        if let Some(handle) = between_handle {
-            handle.stop(false).await;
-        }
+        end(app, (handle, server), between_handle, drain).await?;
         tracing::info!("stopped");
         Ok(())
     }
+}
+
+/// Ends it in order.
+async fn end(
+    app: App,
+    (handle, server): (ServerHandle, impl Future<Output = std::io::Result<()>>),
+    between_nodes: Option<ServerHandle>,
+    mut drain: Duration,
+) -> Result<(), CannotStart> {
+    app.deps().drain();
+    // While calls end and the others take its workspaces over, requests are answered here.
+    if let Some(keeper) = &app.state.keeper {
+        let begun = Instant::now();
+        keeper.hand_over(drain).await;
+        drain = drain.saturating_sub(begun.elapsed());
+    }
+    app.state.streams.ending.send_replace(true);
+    let (_, ended) = tokio::join!(handle.stop(true), server);
+    ended.map_err(|error| CannotStart(error.to_string()))?;
+    // The others ask for what is left until it is given up.
+    app.stop(drain).await;
+    if let Some(between_nodes) = between_nodes {
+        between_nodes.stop(false).await;
+    }
+    Ok(())
 }
 
 /// What an operator may not have meant so.

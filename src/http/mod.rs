@@ -43,6 +43,7 @@ pub mod password_reset;
 pub mod patch;
 pub mod patience;
 pub mod peer;
+pub mod peers;
 pub mod preflight;
 pub mod preflights;
 pub mod rate_limits;

@@ -10,14 +10,15 @@
 //! | It acts for a workspace | a second after it was taken: whoever had it does nothing more by then |
 //!
 //! A node that finds out that it was ended ends at once: its supervisor starts it again, as a new one.
+mod arriving;
+mod giving;
 #[cfg(test)]
-mod simulation;
+mod simulation_tests;
 
 use crate::{
     deps::Deps,
     fence::handed_over,
     leases::{Leases, Of},
-    reconcile::{reconcile, take_over},
     tree::Tree,
     trunk::elsewhere,
 };
@@ -28,7 +29,7 @@ use entities::{
     ids::{NodeId, TenantId, TrunkId},
     mail,
     node::{self, LIFE_MS, Load},
-    workspace_lease::{self, INSTALLATION},
+    node_end, workspace_lease,
 };
 use rules::balance::{self, Peer, Plan, View};
 use std::{
@@ -48,16 +49,10 @@ const PATIENCE: Duration = Duration::from_secs(3);
 const SELDOM: u32 = 10;
 /// Looks in which what was given shows in what the others carry.
 const SETTLING: u32 = 3;
-/// What is under way for workspaces that are about to leave has so long to end.
-const LEAVING: Duration = Duration::from_secs(3);
-/// One in which something went on is left alone for so long.
-const BUSY_FOR: Duration = Duration::from_secs(20);
 /// Deliveries that are counted, at most.
 const COUNTED: u64 = 10_000;
 /// One commit takes so many workspaces, at most.
 const AT_ONCE: u64 = 2_000;
-/// Workspaces that requests wait for, at once; who asks for one more asks again.
-const WANTED: usize = 10_000;
 
 /// Keeps a node among the others.
 pub struct Keeper {
@@ -279,155 +274,13 @@ impl Keeper {
         // What hangs in the middle of a commit would keep its row, and us.
         self.deps.db.end_writers_of(silent).await?;
         let transaction = self.deps.db.begin().await?;
-        let ended = node::end_silent(&transaction, self.id, silent).await?;
+        let ended = node_end::end_silent(&transaction, self.id, silent).await?;
         transaction.commit().await?;
         if ended {
             tracing::warn!(node = %silent, "a node has been silent for too long: its workspaces are taken over");
             metrics::counter!("callboard_nodes_ended_total").increment(1);
         }
         Ok(())
-    }
-
-    /// Those that were taken begin to be served here, by what repairs at a start.
-    #[boxed]
-    async fn arrive(&self) -> Result<()> {
-        let _one = self.arrival.lock().await;
-        let arriving = self.leases().arriving();
-        if arriving.is_empty() {
-            return Ok(());
-        }
-        // Nobody who had them does anything outside by then, and no second holds calls of two nodes.
-        if self.leases().are_second_hand(&arriving) {
-            handed_over().await;
-        }
-        take_over(&self.deps, Some(&arriving)).await?;
-        if let Some(phones) = &self.deps.carriers.phones {
-            phones.take_over(&self.deps, &arriving).await?;
-        }
-        self.leases().arrived(&arriving);
-        tracing::info!(workspaces = arriving.len(), "workspaces were taken");
-        reconcile(&self.deps).await
-    }
-
-    /// Somebody waits for that workspace: it is taken, if nobody has it.
-    pub fn want(&self, tenant: TenantId) {
-        if self.deps.is_draining() || self.pulse().draining {
-            return;
-        }
-        let mut wanted = self.wanted.lock().unwrap_or_else(PoisonError::into_inner);
-        if wanted.len() < WANTED && wanted.insert(tenant) {
-            self.asked.notify_one();
-        }
-    }
-
-    async fn take_wanted(&self) {
-        let wanted = std::mem::take(&mut *self.wanted.lock().unwrap_or_else(PoisonError::into_inner));
-        for tenant in wanted {
-            if !self.leases().holds(of(tenant))
-                && let Err(error) = self.deps.writer.take_one(tenant).await
-            {
-                tracing::warn!(%error, "a workspace that a request waits for could not be taken");
-            }
-        }
-        if let Err(error) = self.arrive().await {
-            tracing::warn!(%error, "workspaces that were taken have not arrived; trying again in a second");
-        }
-    }
-
-    /// Gives away workspaces in which nothing is live; answers how many.
-    async fn give(&self, looks: &mut Looks, draining: bool, to: NodeId, most: usize) -> Result<usize> {
-        let live = self.live();
-        let mut idle = self.leases().here();
-        idle.retain(|tenant| !live.contains(tenant) && !looks.busy.contains_key(tenant));
-        if !draining {
-            // It counts as nothing, and moves with its node only.
-            idle.retain(|tenant| *tenant != INSTALLATION);
-        }
-        idle.truncate(most);
-        let mut leaving = self.leases().leave(&idle);
-        if leaving.is_empty() {
-            return Ok(0);
-        }
-        // First those that begin something: what they have begun is seen below. All others go on to hear what is said to them.
-        let mut staying = self.tree.stop_dispatching(&leaving, LEAVING).await;
-        let end = Instant::now() + LEAVING;
-        while Instant::now() < end && !self.leases().are_quiet(&leaving) {
-            real_time(Duration::from_millis(20)).await;
-        }
-        let live = self.live();
-        let goes_on = |tenant: &TenantId| live.contains(tenant) || !self.leases().are_quiet(&[*tenant]);
-        staying.extend(leaving.iter().copied().filter(goes_on));
-        leaving.retain(|tenant| !staying.contains(tenant));
-        let left = self.tree.leave(&leaving, LEAVING).await;
-        let live = self.live();
-        let goes_on =
-            |tenant: &TenantId| left.contains(tenant) || live.contains(tenant) || !self.leases().are_quiet(&[*tenant]);
-        staying.extend(leaving.iter().copied().filter(goes_on));
-        leaving.retain(|tenant| !staying.contains(tenant));
-        if !staying.is_empty() {
-            let until = Instant::now() + BUSY_FOR;
-            let all: Vec<TenantId> = staying.into_iter().collect();
-            tracing::info!(
-                workspaces = all.len(),
-                "workspaces stay for now: something goes on in them"
-            );
-            looks.busy.extend(all.iter().map(|tenant| (*tenant, until)));
-            self.stay(&all).await?;
-        }
-        if leaving.is_empty() {
-            return Ok(0);
-        }
-        if let Err(error) = self.give_up(leaving.clone(), Some(to)).await {
-            // Those that it did not come to; what is in doubt is found by the rows.
-            self.stay(&leaving).await?;
-            return Err(error);
-        }
-        tracing::info!(workspaces = leaving.len(), %to, "workspaces were given to another node");
-        Ok(leaving.len())
-    }
-
-    async fn stay(&self, tenants: &[TenantId]) -> Result<()> {
-        self.leases().stay(tenants);
-        reconcile(&self.deps).await
-    }
-
-    fn live(&self) -> HashSet<TenantId> {
-        self.deps.calls.sessions().iter().map(|key| key.tenant_id).collect()
-    }
-
-    async fn give_up(&self, leaving: Vec<TenantId>, to: Option<NodeId>) -> Result<()> {
-        for tries in 1.. {
-            match self.deps.writer.give_up(leaving.clone(), to).await {
-                Err(error) if error.retryable() && tries < 10 => self.deps.clock.back_off(tries).await,
-                done => return done,
-            }
-        }
-        Ok(())
-    }
-
-    /// Hands over what can be, as soon as it can, for so long at most: what is live then ends with the service.
-    #[boxed]
-    pub async fn hand_over(&self, limit: Duration) {
-        let end = Instant::now() + limit;
-        while Instant::now() < end && (self.leases().count() > 0 || self.leases().holds(Of::Installation)) {
-            let told = node::set_draining(self.deps.db.aside(), self.id, true).await;
-            let others = node::living(&self.deps.db.read).await;
-            let is_alone = others.is_ok_and(|nodes| nodes.iter().all(|node| node.id == self.id || node.draining));
-            if told.is_ok() && is_alone {
-                break;
-            }
-            real_time(Duration::from_millis(100)).await;
-        }
-        self.handed_over.store(true, SeqCst);
-        // The look that is under way ends first.
-        drop(self.looks.lock().await);
-    }
-}
-
-fn of(tenant: TenantId) -> Of {
-    match tenant {
-        INSTALLATION => Of::Installation,
-        tenant => Of::Workspace(tenant),
     }
 }
 

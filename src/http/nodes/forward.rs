@@ -10,6 +10,7 @@ use crate::{
         events::HEARTBEAT,
         extract,
         peer::peer,
+        peers::{Carried, Piece},
     },
     state::State,
 };
@@ -30,10 +31,6 @@ use entities::{
 use futures_util::{Stream, StreamExt};
 use http_body_util::{BodyExt, BodyStream, Either, Full, StreamBody};
 use hyper::body::{Frame, Incoming};
-use hyper_util::{
-    client::legacy::{Client, connect::HttpConnector},
-    rt::TokioExecutor,
-};
 use runtime::keyring::purpose;
 use std::{io, time::Duration};
 use tokio::sync::mpsc;
@@ -43,31 +40,10 @@ use tokio_stream::wrappers::ReceiverStream;
 const KEPT: usize = 64 * 1024;
 /// Pieces of a longer one that are on their way.
 const PIECES: usize = 4;
-const CONNECT: Duration = Duration::from_secs(1);
 /// While an answer is awaited: does that node still have the workspace?
 const LOOK: Duration = Duration::from_secs(1);
 /// Two heartbeats of an event stream, and some more.
 const SILENCE: Duration = Duration::from_secs(2 * HEARTBEAT.as_secs() + 5);
-/// Connections to one node that nobody uses, and how long they are kept.
-const IDLE: usize = 32;
-const IDLE_FOR: Duration = Duration::from_secs(30);
-
-type Piece = Result<Frame<Bytes>, io::Error>;
-type Carried = Either<Full<Bytes>, StreamBody<ReceiverStream<Piece>>>;
-
-/// The other nodes.
-pub struct Peers(Client<HttpConnector, Carried>);
-
-impl Default for Peers {
-    fn default() -> Self {
-        let mut connector = HttpConnector::new();
-        connector.set_connect_timeout(Some(CONNECT));
-        connector.set_nodelay(true);
-        let mut client = Client::builder(TokioExecutor::new());
-        client.pool_max_idle_per_host(IDLE).pool_idle_timeout(IDLE_FOR);
-        Peers(client.build(connector))
-    }
-}
 
 /// A body that is to be handed on.
 pub enum Outgoing {
@@ -140,56 +116,48 @@ const HOP_BY_HOP: [&str; 8] = [
     "upgrade",
 ];
 
-impl Peers {
-    /// Asks that node, as long as it has the workspace.
-    pub async fn hand_on(
-        &self,
-        state: &State,
-        (tenant, to): (TenantId, &Node),
-        request: &HttpRequest,
-        body: Outgoing,
-    ) -> Outcome {
-        let (kept, body, _pump) = match body {
-            Outgoing::Kept(bytes) => (Some(bytes.clone()), Either::Left(Full::new(bytes)), None),
-            Outgoing::Streamed(pieces, pump) => (None, Either::Right(StreamBody::new(pieces)), Some(pump)),
-        };
-        let only_reads = request.method().is_safe();
-        let untouched = || Outcome::Untouched(kept.clone().map(Outgoing::Kept));
-        let Some(outgoing) = addressed(state, to, request, body) else {
-            return untouched();
-        };
-        metrics::counter!("callboard_requests_handed_on_total").increment(1);
-        // Whoever asked has left: so has the node that asks for them.
-        let mut asking = Aborting(state.deps.runtime.spawn(self.0.request(outgoing)));
-        loop {
-            let answer = match tokio::time::timeout(LOOK, &mut asking).await {
-                Ok(answer) => answer,
-                // A node that stands still says nothing, and may have lost the workspace by now.
-                Err(_) => match workspace_lease::owner(&state.deps.db.read, tenant).await {
-                    Ok(owner) if owner.as_ref().map(|owner| owner.id) != Some(to.id) => {
-                        return if only_reads {
-                            untouched()
-                        } else {
-                            Outcome::Answered(lost())
-                        };
-                    }
-                    _ => continue,
-                },
-            };
-            return match answer {
-                Ok(Ok(answer)) if answer.headers().contains_key(MOVED) => untouched(),
-                Ok(Ok(answer)) => Outcome::Answered(answered(answer, state)),
-                Ok(Err(error)) if error.is_connect() || only_reads => {
-                    tracing::debug!(node = to.name, %error, "a node could not be reached");
-                    untouched()
+/// Asks that node, as long as it has the workspace.
+pub async fn hand_on(state: &State, (tenant, to): (TenantId, &Node), request: &HttpRequest, body: Outgoing) -> Outcome {
+    let (kept, body, _pump) = match body {
+        Outgoing::Kept(bytes) => (Some(bytes.clone()), Either::Left(Full::new(bytes)), None),
+        Outgoing::Streamed(pieces, pump) => (None, Either::Right(StreamBody::new(pieces)), Some(pump)),
+    };
+    let only_reads = request.method().is_safe();
+    let untouched = || Outcome::Untouched(kept.clone().map(Outgoing::Kept));
+    let Some(outgoing) = addressed(state, to, request, body) else {
+        return untouched();
+    };
+    metrics::counter!("callboard_requests_handed_on_total").increment(1);
+    // Whoever asked has left: so has the node that asks for them.
+    let mut asking = Aborting(state.deps.runtime.spawn(state.peers.request(outgoing)));
+    loop {
+        let answer = match tokio::time::timeout(LOOK, &mut asking).await {
+            Ok(answer) => answer,
+            // A node that stands still says nothing, and may have lost the workspace by now.
+            Err(_) => match workspace_lease::owner(&state.deps.db.read, tenant).await {
+                Ok(owner) if owner.as_ref().map(|owner| owner.id) != Some(to.id) => {
+                    return if only_reads {
+                        untouched()
+                    } else {
+                        Outcome::Answered(lost())
+                    };
                 }
-                Ok(Err(error)) => {
-                    tracing::warn!(node = to.name, %error, "a node did not answer");
-                    Outcome::Answered(lost())
-                }
-                Err(_) => Outcome::Answered(lost()),
-            };
-        }
+                _ => continue,
+            },
+        };
+        return match answer {
+            Ok(Ok(answer)) if answer.headers().contains_key(MOVED) => untouched(),
+            Ok(Ok(answer)) => Outcome::Answered(answered(answer, state)),
+            Ok(Err(error)) if error.is_connect() || only_reads => {
+                tracing::debug!(node = to.name, %error, "a node could not be reached");
+                untouched()
+            }
+            Ok(Err(error)) => {
+                tracing::warn!(node = to.name, %error, "a node did not answer");
+                Outcome::Answered(lost())
+            }
+            Err(_) => Outcome::Answered(lost()),
+        };
     }
 }
 

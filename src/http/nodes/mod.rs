@@ -6,7 +6,6 @@ mod forward;
 mod home;
 mod proof;
 
-pub use forward::Peers;
 pub use home::Home;
 pub use proof::Hop;
 
@@ -161,7 +160,7 @@ async fn settled(
                     Some(whole) => whole,
                     None => forward::outgoing(state, request, home, body).await?,
                 };
-                match state.peers.hand_on(state, (tenant, &owner), request, whole).await {
+                match forward::hand_on(state, (tenant, &owner), request, whole).await {
                     Outcome::Answered(response) => return Ok(Place::There(response)),
                     // Of a long body nothing is kept.
                     Outcome::Untouched(None) => return Err(Error::Moved.into()),

@@ -31,7 +31,7 @@ fn contacts() -> usize {
 }
 
 fn rate() -> f64 {
-    (contacts() as f64 / (faults() * 8) as f64).min(2.0)
+    (contacts() as f64 / (faults() * 5) as f64).min(2.0)
 }
 
 struct Node {
@@ -296,7 +296,7 @@ impl Installation {
     async fn checked(mut self) {
         for (key, path) in self.keys.iter().zip(&self.campaigns) {
             let mut status = Value::Null;
-            for _ in 0..3000 {
+            for _ in 0..6000 {
                 status = self.get(key, path).await["status"].clone();
                 if status == "completed" {
                     break;
