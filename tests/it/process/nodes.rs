@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{
     audit::{Evidence, check, report},
-    world::{Backend, Receiver, client, network::Network},
+    world::{Backend, Receiver, client, network::Network, phone::ports::Ports},
 };
 use sea_orm::{ConnectOptions, ConnectionTrait, Database, DatabaseConnection, Statement};
 use serde_json::{Value, json};
@@ -74,18 +74,14 @@ fn signal(name: &str, process: u32) {
     assert!(sent.success());
 }
 
-/// Free at this moment, for UDP and TCP.
-fn sip_address() -> String {
-    let socket = UdpSocket::bind(("127.0.0.1", 0)).unwrap();
-    socket.local_addr().unwrap().to_string()
-}
-
 impl Installation {
     /// `urls`: where each node finds the database.
     async fn open(place: Place, urls: [&str; 3]) -> Self {
         let mut options = ConnectOptions::new(&place.database.url);
         options.max_connections(2).sqlx_logging(false);
         let outside = Database::connect(options).await.unwrap();
+        // Below those that the system gives to others: a node that comes again finds its own still free.
+        let mut ports = Ports::new();
         let nodes = ["a", "b", "c"].into_iter().zip(urls).map(|(name, url)| {
             let (bind, between) = (own_address(), own_address());
             let log = place.folder.path().join(format!("{name}.log"));
@@ -93,7 +89,7 @@ impl Installation {
                 ("CALLBOARD_DATABASE_URL", url.to_owned()),
                 ("CALLBOARD_BIND", bind.clone()),
                 ("CALLBOARD_NODE_BIND", between),
-                ("CALLBOARD_SIP_BIND", sip_address()),
+                ("CALLBOARD_SIP_BIND", format!("127.0.0.1:{}", ports.take())),
                 ("CALLBOARD_NODE_NAME", name.to_owned()),
                 ("CALLBOARD_RECORDINGS_SPOOL", format!("spool-{name}")),
                 ("CALLBOARD_SANDBOX_LOG", log.to_str().unwrap().to_owned()),
