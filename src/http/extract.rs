@@ -193,17 +193,32 @@ pub async fn read_with(
     Ok(body)
 }
 
-/// All of a body, if it has no more than that; `None`: it is longer.
-pub async fn read_some(
-    mut permit: BodyPermit,
+/// How a body begins, at least so much of it; and whether that was all.
+pub async fn read_beginning(
+    permit: &mut BodyPermit,
     payload: &mut Payload,
-    limit: usize,
-) -> Result<Option<BytesMut>, ApiError> {
-    match read_into(&mut permit, payload, limit, patience).await {
-        Ok(body) => Ok(Some(body)),
-        Err(ApiError::Frame(actix_web::http::StatusCode::PAYLOAD_TOO_LARGE, ..)) => Ok(None),
-        Err(error) => Err(error),
+    enough: usize,
+) -> Result<(BytesMut, bool), ApiError> {
+    let (begun, mut body) = (tokio::time::Instant::now(), BytesMut::new());
+    while body.len() <= enough {
+        let Some(chunk) = next_chunk(payload, patience(begun.elapsed(), body.len())).await? else {
+            return Ok((body, true));
+        };
+        permit.take(chunk.len())?;
+        body.extend_from_slice(&chunk);
     }
+    Ok((body, false))
+}
+
+async fn next_chunk(
+    payload: &mut (impl Stream<Item = Result<Bytes, PayloadError>> + Unpin),
+    patience: Duration,
+) -> Result<Option<Bytes>, ApiError> {
+    let next = tokio::time::timeout(patience, payload.next());
+    let chunk = next.await.map_err(|_| ApiError::body_too_slow())?;
+    chunk
+        .transpose()
+        .map_err(|_| ApiError::invalid_json("the body broke off before its end; send it again"))
 }
 
 /// `patience`: how long the next bytes are waited for, after so long and so many bytes.
@@ -216,11 +231,9 @@ async fn read_into(
     let begun = tokio::time::Instant::now();
     let mut body = BytesMut::new();
     loop {
-        let next = tokio::time::timeout(patience(begun.elapsed(), body.len()), payload.next());
-        let Some(chunk) = next.await.map_err(|_| ApiError::body_too_slow())? else {
+        let Some(chunk) = next_chunk(payload, patience(begun.elapsed(), body.len())).await? else {
             return Ok(body);
         };
-        let chunk = chunk.map_err(|_| ApiError::invalid_json("the body broke off before its end; send it again"))?;
         if body.len() + chunk.len() > limit {
             return Err(ApiError::too_large(limit));
         }

@@ -75,25 +75,31 @@ pub async fn outgoing(state: &State, request: &HttpRequest, home: Home, body: &m
     };
     if extract::announced(request) > KEPT {
         let payload = std::mem::replace(*payload, Payload::None);
-        return Ok(streamed(payload));
+        return Ok(streamed(Bytes::new(), payload));
     }
     // Who has shown no key is a stranger still: the workspace is not charged for them.
-    let room = match home {
+    let mut room = match home {
         Home::OfKey(tenant) => BodyPermit::begin(&state.bodies, Owner::Workspace(tenant))?,
         Home::Anywhere | Home::Of(_) => extract::room_for(request)?,
     };
     // One that does not say how long it is may be longer all the same.
-    let read = extract::read_some(room, payload, KEPT).await?;
-    match read {
-        Some(read) => Ok(Outgoing::Kept(read.freeze())),
-        None => Err(ApiError::too_large(KEPT)),
+    match extract::read_beginning(&mut room, payload, KEPT).await? {
+        (whole, true) => Ok(Outgoing::Kept(whole.freeze())),
+        (beginning, false) => {
+            let payload = std::mem::replace(*payload, Payload::None);
+            Ok(streamed(beginning.freeze(), payload))
+        }
     }
 }
 
-fn streamed(mut payload: Payload) -> Outgoing {
+/// What has come of it, and the rest as it comes.
+fn streamed(beginning: Bytes, mut payload: Payload) -> Outgoing {
     let (sender, pieces) = mpsc::channel(PIECES);
     // On this thread, which alone may read it. It ends with the one who sends, or with the one who takes.
     let pump = actix_web::rt::spawn(async move {
+        if !beginning.is_empty() && sender.send(Ok(Frame::data(beginning))).await.is_err() {
+            return;
+        }
         while let Some(piece) = payload.next().await {
             let piece = piece.map(Frame::data).map_err(io::Error::other);
             if sender.send(piece).await.is_err() {

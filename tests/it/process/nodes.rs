@@ -654,6 +654,18 @@ fn any_node_takes_any_request() {
         let added = asks(1, reqwest::Method::POST, &format!("{path}/contacts")).json(&json!({ "contacts": contacts }));
         let added: Value = added.send().await.unwrap().json().await.unwrap();
         assert_eq!(added["accepted"], 1000, "{added}");
+        // The same without a word about its length.
+        let pieces: Vec<Result<Vec<u8>, std::io::Error>> = serde_json::to_vec(&json!({ "contacts": contacts }))
+            .unwrap()
+            .chunks(10_000)
+            .map(|piece| Ok(piece.to_vec()))
+            .collect();
+        assert!(pieces.len() > 10);
+        let again = asks(0, reqwest::Method::POST, &format!("{path}/contacts"))
+            .header("content-type", "application/json")
+            .body(reqwest::Body::wrap_stream(futures_util::stream::iter(pieces)));
+        let again: Value = again.send().await.unwrap().json().await.unwrap();
+        assert_eq!(again["duplicates"], 1000, "{again}");
         let report = asks(0, reqwest::Method::GET, &format!("{path}/report.csv"))
             .send()
             .await
