@@ -177,11 +177,6 @@ pub async fn all(db: &Connection) -> Result<Vec<Model>> {
 }
 
 #[boxed]
-pub async fn load(db: &Connection, id: NodeId) -> Result<Option<Model>> {
-    Ok(Entity::find_by_id(id).filter(lives()).one(db).await?)
-}
-
-#[boxed]
 pub async fn set_draining(db: &Connection, id: NodeId, draining: bool) -> Result<()> {
     Entity::update_many()
         .col_expr(Column::Draining, Expr::value(draining))

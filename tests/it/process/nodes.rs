@@ -1,7 +1,9 @@
 //! Several nodes on one PostgreSQL: killed, stopped for a while, cut off from the database, and told to go, while they call, send and
 //! answer. What all of them have written down is put side by side, and nothing may contradict.
 use super::{
-    Place, Starting, kills, on_disk, own_address, pause, stderr, terminate,
+    Place, Starting, kills, on_disk, own_address, pause, stderr,
+    takeover::signal,
+    terminate,
     the_law::{lines, millis},
 };
 use crate::{
@@ -13,7 +15,7 @@ use serde_json::{Value, json};
 use std::{
     collections::{BTreeMap, BTreeSet},
     net::UdpSocket,
-    process::{Child, Command},
+    process::Child,
     sync::atomic::{AtomicUsize, Ordering::SeqCst},
     time::{Duration, Instant},
 };
@@ -64,14 +66,6 @@ struct Installation {
     /// Which node was killed, or stopped, and when.
     killed: Vec<(usize, i64)>,
     next: AtomicUsize,
-}
-
-fn signal(name: &str, process: u32) {
-    let sent = Command::new("kill")
-        .args([name, &process.to_string()])
-        .status()
-        .unwrap();
-    assert!(sent.success());
 }
 
 impl Installation {

@@ -8,7 +8,7 @@ use std::{
     process::{Command, Stdio},
 };
 
-fn signal(name: &str, process: u32) {
+pub(super) fn signal(name: &str, process: u32) {
     let sent = Command::new("kill")
         .args([name, &process.to_string()])
         .status()
