@@ -43,7 +43,7 @@ impl App {
     pub async fn build(settings: Settings, clock: Clock) -> Result<App, CannotStart> {
         let location = settings.location()?;
         let keyring = Arc::new(settings.keyring()?);
-        let threads = Threads::start()?;
+        let threads = Threads::start(settings.threads().io)?;
         let opened = opening::open(
             location,
             settings.node()?,
@@ -112,7 +112,7 @@ impl App {
 
     fn serve_to(&self, listener: TcpListener, between_nodes: bool) -> std::io::Result<Server> {
         let state = self.state.clone();
-        let threads = http_threads(&state.settings);
+        let threads = state.settings.threads().http;
         let server = HttpServer::new(move || {
             let app = WebApp::new();
             let app = match between_nodes {
@@ -247,15 +247,6 @@ const KEEP_ALIVE: Duration = Duration::from_secs(5);
 const BETWEEN_NODES: Duration = Duration::from_secs(75);
 /// The longest farewell to the database.
 const PARTING: Duration = Duration::from_secs(10);
-/// More than there are cores: whoever keeps one busy with megabytes that nobody wants is one thread of many to the system,
-/// which shares the cores out evenly.
-fn http_threads(settings: &Settings) -> usize {
-    let by_cores = || std::thread::available_parallelism().map_or(8, |cores| (cores.get() * 4).min(32));
-    match settings.http_threads {
-        0 => by_cores(),
-        wanted => wanted,
-    }
-}
 /// Connections to this service; who comes later waits to be let in. The start raises the limit of open files above that.
 const MAX_CONNECTIONS: usize = 10_000;
 /// Bytes of a connection that the kernel takes in before they are read. By itself it takes megabytes: whoever is refused would have

@@ -1,7 +1,10 @@
 //! Many rows in one statement: what lets a group commit carry tens of thousands of rows a second.
 //!
 //! The text of each statement is made once per table and chunk size, so that the database prepares it once; values are
-//! bound in column order straight from the row.
+//! bound in column order straight from the row. PostgreSQL is given each column as one [array](table).
+pub mod batch;
+pub mod table;
+
 use crate::{
     connection::Connection,
     error::{Error, Result},
@@ -15,6 +18,7 @@ use std::{
     fmt::Write,
     sync::{Arc, LazyLock, Mutex, PoisonError},
 };
+use table::Table;
 
 /// What happens to a row whose key exists.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -25,51 +29,72 @@ pub enum OnConflict {
     Keep,
     /// The row is replaced if its stored `version` is the predecessor of the given one. See [`save`].
     ReplacePredecessor,
+    /// The same, but for these columns, in which the stored row is like the given one: SQLite touches each index of each column that
+    /// is written, changed or not.
+    Advance(&'static [&'static str]),
     /// The row is replaced.
     Replace,
     /// Its counts are added to the stored ones; of the column of that name the larger one stays.
     Add(Option<&'static str>),
 }
 
+impl OnConflict {
+    /// Must each of the rows be new, or the next version of the stored one?
+    fn replaces_predecessors(self) -> bool {
+        matches!(self, OnConflict::ReplacePredecessor | OnConflict::Advance(_))
+    }
+}
+
 /// Rows per statement, largest first: few sizes, so that few statements are prepared.
 const CHUNKS: [usize; 10] = [512, 256, 128, 64, 32, 16, 8, 4, 2, 1];
-/// Of one statement. SQLite takes 32,766 and PostgreSQL 65,535, but each connection keeps what it has prepared, about 100 bytes a
-/// parameter, and more of them make nothing faster.
-const MAX_PARAMETERS: usize = 4_096;
 
 /// Writes `rows` and answers how many were inserted or replaced.
 ///
-/// With [`OnConflict::ReplacePredecessor`] fewer than all means that somebody else changed a row: [`Error::Stale`].
+/// With [`OnConflict::ReplacePredecessor`] and [`OnConflict::Advance`] fewer than all means that somebody else changed a row:
+/// [`Error::Stale`].
 /// A row of version 1 is an insert, and its key must be new.
 pub async fn save<M>(db: &Connection, rows: &[M], on_conflict: OnConflict) -> Result<u64>
 where
     M: ModelTrait,
     <M::Entity as EntityTrait>::Column: 'static,
 {
+    save_these(db, &rows.iter().collect::<Vec<_>>(), on_conflict).await
+}
+
+async fn save_these<M>(db: &Connection, rows: &[&M], on_conflict: OnConflict) -> Result<u64>
+where
+    M: ModelTrait,
+    <M::Entity as EntityTrait>::Column: 'static,
+{
     let columns: Vec<_> = <M::Entity as EntityTrait>::Column::iter().collect();
+    let backend = db.get_database_backend();
     let mut written = 0;
-    for chunk in chunks(rows, columns.len()) {
-        let values = chunk
-            .iter()
-            .flat_map(|row| columns.iter().map(|column| row.get(*column)))
-            .collect::<Vec<Value>>();
-        let text = insert_text::<M::Entity>(chunk.len(), on_conflict, db.get_database_backend());
-        let statement = Statement::from_sql_and_values(db.get_database_backend(), text.as_ref(), values);
+    for chunk in table::chunks(backend, rows, columns.len()) {
+        let table = Table::of(backend, chunk.len(), columns.len());
+        let values = table.values(chunk.len(), |row, column| chunk[row].get(columns[column]));
+        let text = insert_text::<M::Entity>(table, on_conflict);
+        let statement = Statement::from_sql_and_values(backend, text.as_ref(), values);
         written += db.execute_raw(statement).await?.rows_affected();
     }
-    if on_conflict == OnConflict::ReplacePredecessor && written != rows.len() as u64 {
+    if on_conflict.replaces_predecessors() && written != rows.len() as u64 {
         return Err(Error::Stale);
     }
     Ok(written)
 }
 
+/// What a row has in the columns of these names.
+pub fn of_columns<M: ModelTrait>(row: &M, names: &[&str]) -> Vec<Value> {
+    let columns = <M::Entity as EntityTrait>::Column::iter().filter(|column| names.contains(&column.as_str()));
+    columns.map(|column| row.get(column)).collect()
+}
+
 /// Rows of the same key added up, in the order of the keys: one statement takes no row twice.
-pub fn sums<M: Clone, K: Ord>(rows: &[M], key: impl Fn(&M) -> K, add: impl Fn(&mut M, &M)) -> Vec<M> {
+pub fn sums<M: Clone, K: Ord>(rows: &[&M], key: impl Fn(&M) -> K, add: impl Fn(&mut M, &M)) -> Vec<M> {
     let mut sums: BTreeMap<K, M> = BTreeMap::new();
     for row in rows {
         match sums.entry(key(row)) {
             Entry::Vacant(none) => {
-                none.insert(row.clone());
+                none.insert((*row).clone());
             }
             Entry::Occupied(mut sum) => add(sum.get_mut(), row),
         }
@@ -77,43 +102,17 @@ pub fn sums<M: Clone, K: Ord>(rows: &[M], key: impl Fn(&M) -> K, add: impl Fn(&m
     sums.into_values().collect()
 }
 
-/// Cuts rows into slices of few sizes, so that few statements are prepared, and each of them often used.
-pub fn chunks<T>(rows: &[T], columns: usize) -> impl Iterator<Item = &[T]> {
-    let mut rest = rows;
-    std::iter::from_fn(move || {
-        let fits = |size: &usize| *size <= rest.len() && size * columns <= MAX_PARAMETERS;
-        let (chunk, tail) = rest.split_at(CHUNKS.into_iter().find(fits)?);
-        rest = tail;
-        Some(chunk)
-    })
-}
+type Texts = Mutex<HashMap<(TypeId, Table, OnConflict), Arc<str>>>;
 
-/// Adds `(?, ?), (?, ?)`: so many rows of placeholders.
-pub fn placeholders(text: &mut String, backend: DbBackend, rows: usize, columns: usize) {
-    for row in 0..rows {
-        text.push_str(if row == 0 { "(" } else { ", (" });
-        for column in 0..columns {
-            if column > 0 {
-                text.push_str(", ");
-            }
-            placeholder(text, backend, row * columns + column + 1);
-        }
-        text.push(')');
-    }
-}
-
-type Texts = Mutex<HashMap<(TypeId, usize, OnConflict, bool), Arc<str>>>;
-
-fn insert_text<E: EntityTrait>(rows: usize, on_conflict: OnConflict, backend: DbBackend) -> Arc<str>
+fn insert_text<E: EntityTrait>(rows: Table, on_conflict: OnConflict) -> Arc<str>
 where
     E::Column: 'static,
 {
     static TEXTS: LazyLock<Texts> = LazyLock::new(Texts::default);
     let mut texts = TEXTS.lock().unwrap_or_else(PoisonError::into_inner);
-    let key = (TypeId::of::<E>(), rows, on_conflict, backend == DbBackend::Sqlite);
     texts
-        .entry(key)
-        .or_insert_with(|| build_insert::<E>(rows, on_conflict, backend).into())
+        .entry((TypeId::of::<E>(), rows, on_conflict))
+        .or_insert_with(|| insert::<E>(rows, on_conflict, 1).into())
         .clone()
 }
 
@@ -130,13 +129,21 @@ pub fn padded<T: Clone>(keys: &[T]) -> impl Iterator<Item = Vec<T>> {
     })
 }
 
-/// Adds `?, ?, ?`: `count` placeholders, the first of them the `first`th.
-pub fn list(text: &mut String, backend: DbBackend, count: usize, first: usize) {
-    for at in 0..count {
-        if at > 0 {
-            text.push_str(", ");
+/// Adds ` IN (?, ?, …)`, or on PostgreSQL ` = ANY($1)`, to a statement whose first placeholders are these, and answers what they stand
+/// for. As one array they are planned as few whatever their number: a long list of placeholders is looked for row by row.
+pub fn among<T: Clone + Into<Value>>(text: &mut String, backend: DbBackend, keys: &[T]) -> Vec<Value> {
+    let keys: Vec<Value> = keys.iter().cloned().map(Into::into).collect();
+    match keys.first() {
+        Some(first) if backend != DbBackend::Sqlite => {
+            text.push_str(" = ANY($1)");
+            vec![Value::Array(first.array_type(), Some(Box::new(keys)))]
         }
-        placeholder(text, backend, first + at);
+        Some(_) | None => {
+            text.push_str(" IN (");
+            text.push_str(&vec!["?"; keys.len()].join(", "));
+            text.push(')');
+            keys
+        }
     }
 }
 
@@ -152,14 +159,15 @@ pub fn placeholder(text: &mut String, backend: DbBackend, n: usize) {
     }
 }
 
-fn build_insert<E: EntityTrait>(rows: usize, on_conflict: OnConflict, backend: DbBackend) -> String {
+/// Its first placeholder has the number `first`.
+fn insert<E: EntityTrait>(rows: Table, on_conflict: OnConflict, first: usize) -> String {
     let table = E::default().table_name().to_owned();
     let columns: Vec<&str> = E::Column::iter().map(|column| column.as_str()).collect();
     let keys: Vec<String> = E::PrimaryKey::iter()
         .map(|key| key.into_column().as_str().to_owned())
         .collect();
-    let mut text = format!("INSERT INTO {table} ({}) VALUES ", columns.join(", "));
-    placeholders(&mut text, backend, rows, columns.len());
+    let mut text = format!("INSERT INTO {table} ({}) ", columns.join(", "));
+    rows.write(&mut text, first);
     if on_conflict == OnConflict::Fail {
         return text;
     }
@@ -171,14 +179,17 @@ fn build_insert<E: EntityTrait>(rows: usize, on_conflict: OnConflict, backend: D
     let sets: Vec<String> = columns
         .iter()
         .filter(|column| !keys.iter().any(|key| key == *column))
+        .filter(|column| !matches!(on_conflict, OnConflict::Advance(same) if same.contains(column)))
         .map(|column| match on_conflict {
             OnConflict::Add(Some(larger)) if larger == *column => format!(
                 "{column} = CASE WHEN excluded.{column} > {table}.{column} THEN excluded.{column} ELSE {table}.{column} END"
             ),
             OnConflict::Add(_) => format!("{column} = {table}.{column} + excluded.{column}"),
-            OnConflict::Fail | OnConflict::Keep | OnConflict::ReplacePredecessor | OnConflict::Replace => {
-                format!("{column} = excluded.{column}")
-            }
+            OnConflict::Fail
+            | OnConflict::Keep
+            | OnConflict::ReplacePredecessor
+            | OnConflict::Advance(_)
+            | OnConflict::Replace => format!("{column} = excluded.{column}"),
         })
         .collect();
     let _ = write!(
@@ -187,7 +198,7 @@ fn build_insert<E: EntityTrait>(rows: usize, on_conflict: OnConflict, backend: D
         keys.join(", "),
         sets.join(", ")
     );
-    if on_conflict == OnConflict::ReplacePredecessor {
+    if on_conflict.replaces_predecessors() {
         let _ = write!(text, " WHERE {table}.version = excluded.version - 1");
     }
     text

@@ -1,7 +1,7 @@
 //! Calls of a workspace that have ended, counted by the hour in which they began.
 use crate::{
     boxed,
-    bulk::{self, OnConflict},
+    bulk::{self, OnConflict, batch::Batch},
     connection::Connection,
     error::Result,
     ids::TenantId,
@@ -56,10 +56,11 @@ impl Model {
 
 /// Adds counts to the stored ones.
 #[boxed]
-pub async fn add(db: &Connection, by: &[Model]) -> Result<()> {
+pub async fn add(batch: &mut Batch<'_>, by: &[&Model]) -> Result<()> {
     let sums = bulk::sums(by, |row| (row.tenant_id, row.env.as_str(), row.hour), Model::add);
-    bulk::save(db, &sums, OnConflict::Add(None)).await?;
-    Ok(())
+    batch
+        .save(&sums.iter().collect::<Vec<_>>(), OnConflict::Add(None))
+        .await
 }
 
 /// The hours that began at `since` or later and have any, oldest first.

@@ -1,7 +1,7 @@
 //! A campaign's calls, counted by the hour in which they were dialled: its answer rate, and its cap per day.
 use crate::{
     boxed,
-    bulk::{self, OnConflict},
+    bulk::{self, OnConflict, batch::Batch},
     connection::Connection,
     error::Result,
     ids::CampaignId,
@@ -42,7 +42,7 @@ impl Model {
 
 /// Adds counts to the stored ones.
 #[boxed]
-pub async fn add(db: &Connection, by: &[Model]) -> Result<()> {
+pub async fn add(batch: &mut Batch<'_>, by: &[&Model]) -> Result<()> {
     let sums = bulk::sums(
         by,
         |row| (row.campaign_id, row.hour),
@@ -53,8 +53,9 @@ pub async fn add(db: &Connection, by: &[Model]) -> Result<()> {
             sum.duration_seconds += row.duration_seconds;
         },
     );
-    bulk::save(db, &sums, OnConflict::Add(None)).await?;
-    Ok(())
+    batch
+        .save(&sums.iter().collect::<Vec<_>>(), OnConflict::Add(None))
+        .await
 }
 
 /// Calls dialled in hours that began at `since` or later.

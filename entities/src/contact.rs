@@ -10,7 +10,7 @@ pub use queue::{
 
 use crate::{
     boxed,
-    bulk::{self, OnConflict},
+    bulk::{self, OnConflict, batch::Batch},
     campaign::Channel,
     connection::Connection,
     error::{Error, Result},
@@ -132,7 +132,33 @@ impl Address {
 /// The `zone` of a contact whose number is none, or none that may be called.
 pub const UNCALLABLE: &str = "!";
 
+/// What names somebody. It can be changed until the contact is called, and is erased at the end.
+const NAMES: &[&str] = &[
+    "tenant_id",
+    "env",
+    "campaign_id",
+    "external_id",
+    "channel",
+    "address",
+    "phone_number",
+    "email",
+    "created_at",
+];
+
+/// Each a new one, or the next version of the stored one.
+#[boxed]
+pub async fn advance(batch: &mut Batch<'_>, rows: &[&Model]) -> Result<()> {
+    let may_be_named_anew = |row: &&Model| matches!(row.status, Status::Pending | Status::Waiting) || row.is_erased();
+    let (whole, same): (Vec<&Model>, Vec<&Model>) = rows.iter().copied().partition(may_be_named_anew);
+    batch.save(&whole, OnConflict::ReplacePredecessor).await?;
+    batch.save(&same, OnConflict::Advance(NAMES)).await
+}
+
 impl Model {
+    /// What [`advance`] leaves as it is stored.
+    pub fn names(&self) -> Vec<Value> {
+        bulk::of_columns(self, NAMES)
+    }
     pub fn key(&self) -> TenantScoped<ContactId> {
         TenantScoped::new(self.tenant_id, self.env, self.id)
     }

@@ -32,12 +32,15 @@ use std::{
 pub struct Db {
     /// For the writer only.
     pub write: Arc<Connection>,
+    /// For what it writes beside that; SQLite has one writer.
+    beside: Option<Arc<Connection>>,
     /// For reads that take milliseconds however long the lists are.
     pub read: Arc<Connection>,
     /// For reads of whole lists: preflights, exports, look-ups that no index serves. One short statement after another.
     pub reports: Arc<Connection>,
-    /// What PostgreSQL calls the writer's connections by, so that one that is stuck can be ended.
+    /// What PostgreSQL calls the writer's connections by, and those beside, so that one that is stuck can be ended.
     writer: Arc<str>,
+    writer_beside: Arc<str>,
 }
 
 /// Where the data lives, from a `sqlite:` or `postgres:` URL.
@@ -80,8 +83,11 @@ impl Location {
     }
 }
 
-/// How the names of all writers begin.
+/// How the names of all writers begin, and of what they write beside.
 const WRITER: &str = "callboard writer ";
+const WRITER_BESIDE: &str = "callboard beside ";
+/// Whoever waits longer for a row gives up, before the server would end one of two that wait for each other: it must not be the writer.
+const BESIDE_LIMIT: &str = "SET lock_timeout = '300ms'";
 
 /// Looks at connections that are being ended, a tenth of a second apart.
 const ENDING_TRIES: usize = 50;
@@ -104,7 +110,7 @@ impl Db {
     /// For a command that works beside a serving process.
     #[boxed]
     pub async fn open(location: &Location) -> Result<Db, DbErr> {
-        Self::connect(location, "callboard".into()).await
+        Self::connect(location, "").await
     }
 
     /// For the process that serves. It holds the [`Lock`](crate::lock::Lock), so whatever an earlier one has left at work
@@ -114,29 +120,34 @@ impl Db {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let started = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default();
         let name = format!(
-            "{WRITER}{}.{}.{}",
+            "{}.{}.{}",
             std::process::id(),
             started.as_nanos(),
             NEXT.fetch_add(1, Ordering::Relaxed)
         );
-        let db = Self::connect(location, name.into()).await?;
+        let db = Self::connect(location, &name).await?;
         db.end_writers(WRITER).await?;
+        db.end_writers(WRITER_BESIDE).await?;
         Ok(db)
     }
 
     /// For a node, beside others: each ends only what it has left at work itself.
     #[boxed]
     pub async fn serve_as(location: &Location, node: NodeId) -> Result<Db> {
-        Ok(Self::connect(location, format!("{WRITER}{node}").into()).await?)
+        Ok(Self::connect(location, &node.to_string()).await?)
     }
 
     /// Ends what a node has at work in the database server.
     #[boxed]
     pub async fn end_writers_of(&self, node: NodeId) -> Result<()> {
-        self.end_writers(&format!("{WRITER}{node}")).await
+        self.end_writers(&format!("{WRITER}{node}")).await?;
+        self.end_writers(&format!("{WRITER_BESIDE}{node}")).await
     }
 
-    async fn connect(location: &Location, writer: Arc<str>) -> Result<Db, DbErr> {
+    /// `who`: in the names of the connections that write.
+    async fn connect(location: &Location, who: &str) -> Result<Db, DbErr> {
+        let [writer, writer_beside] = [WRITER, WRITER_BESIDE].map(|kind| Arc::<str>::from(format!("{kind}{who}")));
+        let mut beside = None;
         let (write, read, reports) = match location {
             Location::Sqlite(path) => {
                 let url = format!("sqlite://{}?mode=rwc", path.display());
@@ -150,22 +161,23 @@ impl Db {
                 // given up come back.
                 let write = Database::connect(postgres(url, 4, &writer)).await?;
                 let read = Database::connect(postgres(url, 8, "callboard reader")).await?;
+                let mut lazy = postgres(url, 2, &writer_beside);
+                begin_with(&mut lazy, BESIDE_LIMIT);
+                lazy.connect_lazy(true);
+                beside = Some(Arc::new(Connection::from(Database::connect(lazy).await?)));
                 let mut options = postgres(url, SERVER_REPORTERS, "callboard reports");
-                // Set by a statement: not every pooler takes it as a parameter of the connection.
-                options.map_sqlx_postgres_pool_opts(|pool| {
-                    pool.after_connect(|connection, _| {
-                        Box::pin(async move { Executor::execute(connection, REPORT_LIMIT).await.map(drop) })
-                    })
-                });
+                begin_with(&mut options, REPORT_LIMIT);
                 (write, read, Database::connect(options).await?)
             }
         };
         let [write, read, reports] = [write, read, reports].map(|pool| Arc::new(Connection::from(pool)));
         Ok(Db {
             write,
+            beside,
             read,
             reports,
             writer,
+            writer_beside,
         })
     }
 
@@ -177,6 +189,16 @@ impl Db {
             ..Default::default()
         };
         self.write.begin_with(options).await
+    }
+
+    /// The same database by connections of its own, for a second writer, whose transactions wait for no row for long. `None` on SQLite.
+    pub fn beside(&self) -> Option<Db> {
+        Some(Db {
+            write: self.beside.clone()?,
+            beside: None,
+            writer: self.writer_beside.clone(),
+            ..self.clone()
+        })
     }
 
     /// After it, nothing that the writer has begun before can still be committed.
@@ -268,7 +290,8 @@ impl Db {
 
     #[boxed]
     pub async fn close(self) {
-        for connection in [self.reports, self.read, self.write] {
+        let all = [Some(self.reports), Some(self.read), self.beside, Some(self.write)];
+        for connection in all.into_iter().flatten() {
             connection.close().await;
         }
     }
@@ -332,6 +355,15 @@ fn sqlite(url: &str, connections: u32, read_only: bool) -> ConnectOptions {
             .optimize_on_close(true, None)
     });
     options
+}
+
+/// Each connection begins with this statement: not every pooler takes it as a parameter of the connection.
+fn begin_with(options: &mut ConnectOptions, statement: &'static str) {
+    options.map_sqlx_postgres_pool_opts(move |pool| {
+        pool.after_connect(move |connection, _| {
+            Box::pin(async move { Executor::execute(connection, statement).await.map(drop) })
+        })
+    });
 }
 
 pub(crate) fn postgres(url: &str, connections: u32, name: &str) -> ConnectOptions {

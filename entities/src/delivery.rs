@@ -7,7 +7,8 @@ pub use waiting::{
 };
 
 use crate::{
-    boxed, bulk,
+    boxed,
+    bulk::{batch::Batch, table::Table},
     connection::Connection,
     db::Db,
     error::Result,
@@ -18,7 +19,7 @@ use crate::{
 };
 use schemars::JsonSchema;
 use sea_orm::{
-    Condition, DeriveActiveEnum, EnumIter, Order, QueryOrder, QuerySelect, QueryTrait, Statement, Value,
+    Condition, DeriveActiveEnum, EnumIter, Order, QueryOrder, QuerySelect, QueryTrait,
     entity::prelude::*,
     sea_query::{Expr, ExprTrait},
 };
@@ -207,38 +208,34 @@ pub async fn on_their_way(db: &Connection, endpoint: EndpointId, seqs: &[i64]) -
     Ok(to_it.map(|(_, seq)| seq).collect())
 }
 
+/// What an attempt may change, behind the key.
+const OUTCOME: [Column; 7] = [
+    Column::EndpointId,
+    Column::Id,
+    Column::Status,
+    Column::FailedReason,
+    Column::Attempts,
+    Column::FirstAttemptAt,
+    Column::NextAttemptAt,
+];
+
 /// Writes the outcome of attempts. A delivery that was cancelled meanwhile stays cancelled.
 #[boxed]
-pub async fn update(db: &Connection, rows: &[Model]) -> Result<()> {
-    const COLUMNS: usize = 7;
-    for chunk in bulk::chunks(rows, COLUMNS) {
-        // A common table of the new values, joined by key: one statement for many rows on either database.
-        let mut text = String::from(
-            "WITH v (endpoint_id, id, status, failed_reason, attempts, first_attempt_at, next_attempt_at) AS (VALUES ",
-        );
-        bulk::placeholders(&mut text, db.get_database_backend(), chunk.len(), COLUMNS);
-        let values = chunk.iter().flat_map(|row| {
-            [
-                row.endpoint_id.into(),
-                row.id.into(),
-                Value::from(sea_orm::ActiveEnum::to_value(&row.status)),
-                Value::from(row.failed_reason.map(|reason| sea_orm::ActiveEnum::to_value(&reason))),
-                row.attempts.into(),
-                row.first_attempt_at.into(),
-                row.next_attempt_at.into(),
-            ]
-        });
-        let values: Vec<Value> = values.collect();
-        text.push_str(
-            ") UPDATE deliveries SET status = v.status, failed_reason = v.failed_reason, attempts = v.attempts, \
-             first_attempt_at = v.first_attempt_at, next_attempt_at = v.next_attempt_at FROM v \
-             WHERE deliveries.endpoint_id = v.endpoint_id AND deliveries.id = v.id \
-             AND deliveries.status IN ('pending', 'retrying', 'held')",
-        );
-        db.execute_raw(Statement::from_sql_and_values(db.get_database_backend(), text, values))
-            .await?;
-    }
-    Ok(())
+pub async fn update(batch: &mut Batch<'_>, rows: &[&Model]) -> Result<()> {
+    let value = |row: &Model, column: usize| row.get(OUTCOME[column]);
+    batch.update::<Model, { OUTCOME.len() }>(rows, value, outcomes).await
+}
+
+/// A common table of the new values, joined by key: one statement for many rows on either database.
+fn outcomes(new: Table, text: &mut String, first: usize) {
+    text.push_str("WITH v (endpoint_id, id, status, failed_reason, attempts, first_attempt_at, next_attempt_at) AS (");
+    new.write(text, first);
+    text.push_str(
+        ") UPDATE deliveries SET status = v.status, failed_reason = v.failed_reason, attempts = v.attempts, \
+         first_attempt_at = v.first_attempt_at, next_attempt_at = v.next_attempt_at FROM v \
+         WHERE deliveries.endpoint_id = v.endpoint_id AND deliveries.id = v.id \
+         AND deliveries.status IN ('pending', 'retrying', 'held')",
+    );
 }
 
 /// Deletes the deliveries of these events that have ended or are held; open ones stay, and their events with them.

@@ -1,6 +1,10 @@
 //! Every intent to call somebody: to whom, when, and in which order. The caps are counted from it.
 use crate::{
-    boxed, bulk,
+    boxed,
+    bulk::{
+        self,
+        table::{self, Table},
+    },
     connection::Connection,
     error::Result,
     ids::{CampaignId, SessionId, TenantId},
@@ -47,19 +51,18 @@ pub async fn recent(
     let mut found: HashMap<E164, Vec<Dialed>> = HashMap::new();
     for chunk in bulk::padded(numbers) {
         let backend = db.get_database_backend();
-        let mut text =
-            String::from("SELECT phone_number, session_id, MAX(dialed_at) FROM dials WHERE phone_number IN (");
-        bulk::list(&mut text, backend, chunk.len(), 1);
-        text.push_str(") AND tenant_id = ");
-        for (at, clause) in [" AND env = ", " AND dialed_at > ", " GROUP BY phone_number, session_id"]
-            .into_iter()
-            .enumerate()
-        {
-            bulk::placeholder(&mut text, backend, chunk.len() + at + 1);
+        let mut text = String::from("SELECT phone_number, session_id, MAX(dialed_at) FROM dials WHERE phone_number");
+        let mut values = bulk::among(&mut text, backend, &chunk);
+        for (clause, value) in [
+            (" AND tenant_id = ", Value::from(tenant)),
+            (" AND env = ", env.into()),
+            (" AND dialed_at > ", since.into()),
+        ] {
+            values.push(value);
             text.push_str(clause);
+            bulk::placeholder(&mut text, backend, values.len());
         }
-        let mut values: Vec<Value> = chunk.iter().cloned().map(Value::from).collect();
-        values.extend([Value::from(tenant), env.into(), since.into()]);
+        text.push_str(" GROUP BY phone_number, session_id");
         for row in db
             .query_all_raw(Statement::from_sql_and_values(backend, text, values))
             .await?
@@ -120,25 +123,26 @@ pub async fn last_seqs(
 ) -> Result<HashMap<SessionId, i64>> {
     const COLUMNS: usize = 4;
     let mut found = HashMap::new();
-    for chunk in bulk::chunks(sessions, COLUMNS) {
-        let backend = db.get_database_backend();
+    let backend = db.get_database_backend();
+    for chunk in table::chunks(backend, sessions, COLUMNS) {
+        let known = Table::of(backend, chunk.len(), COLUMNS);
         // Joined by the whole key: a look-up per session, not a walk over all dials.
-        let mut text = String::from("WITH v (tenant_id, env, phone_number, session_id) AS (VALUES ");
-        bulk::placeholders(&mut text, backend, chunk.len(), COLUMNS);
+        let mut text = String::from("WITH v (tenant_id, env, phone_number, session_id) AS (");
+        known.write(&mut text, 1);
         text.push_str(
             ") SELECT dials.session_id, MAX(dials.seq) FROM v JOIN dials ON dials.tenant_id = v.tenant_id \
              AND dials.env = v.env AND dials.phone_number = v.phone_number AND dials.session_id = v.session_id \
              GROUP BY dials.session_id",
         );
-        let values = chunk.iter().flat_map(|(tenant, env, number, session)| {
-            [
-                Value::from(*tenant),
-                (*env).into(),
-                number.clone().into(),
-                (*session).into(),
-            ]
+        let values = known.values(chunk.len(), |row, column| {
+            let (tenant, env, number, session) = &chunk[row];
+            match column {
+                0 => Value::from(*tenant),
+                1 => (*env).into(),
+                2 => number.clone().into(),
+                _ => (*session).into(),
+            }
         });
-        let values: Vec<Value> = values.collect();
         for row in db
             .query_all_raw(Statement::from_sql_and_values(backend, text, values))
             .await?

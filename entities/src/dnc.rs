@@ -170,15 +170,14 @@ where
     for chunk in bulk::padded(addresses) {
         let backend = db.get_database_backend();
         let mut text = format!(
-            "SELECT {column}, channels FROM dnc_entries WHERE removed_at IS NULL AND {column} IS NOT NULL AND {column} IN ("
+            "SELECT {column}, channels FROM dnc_entries WHERE removed_at IS NULL AND {column} IS NOT NULL AND {column}"
         );
-        bulk::list(&mut text, backend, chunk.len(), 1);
-        text.push_str(") AND tenant_id = ");
-        bulk::placeholder(&mut text, backend, chunk.len() + 1);
-        text.push_str(" AND env = ");
-        bulk::placeholder(&mut text, backend, chunk.len() + 2);
-        let mut values: Vec<Value> = chunk.iter().cloned().map(Into::into).collect();
-        values.extend([Value::from(tenant), env.into()]);
+        let mut values = bulk::among(&mut text, backend, &chunk);
+        for (clause, value) in [(" AND tenant_id = ", Value::from(tenant)), (" AND env = ", env.into())] {
+            values.push(value);
+            text.push_str(clause);
+            bulk::placeholder(&mut text, backend, values.len());
+        }
         for row in db
             .query_all_raw(Statement::from_sql_and_values(backend, text, values))
             .await?

@@ -1,7 +1,7 @@
 //! Attempts of one endpoint, counted by the hour: what its statistics are made of.
 use crate::{
     boxed,
-    bulk::{self, OnConflict},
+    bulk::{self, OnConflict, batch::Batch},
     connection::Connection,
     error::Result,
     ids::EndpointId,
@@ -48,7 +48,7 @@ impl Model {
 
 /// Adds counts to the stored ones.
 #[boxed]
-pub async fn add(db: &Connection, by: &[Model]) -> Result<()> {
+pub async fn add(batch: &mut Batch<'_>, by: &[&Model]) -> Result<()> {
     let sums = bulk::sums(
         by,
         |row| (row.endpoint_id, row.hour),
@@ -60,8 +60,9 @@ pub async fn add(db: &Connection, by: &[Model]) -> Result<()> {
             sum.longest_ms = sum.longest_ms.max(row.longest_ms);
         },
     );
-    bulk::save(db, &sums, OnConflict::Add(Some("longest_ms"))).await?;
-    Ok(())
+    batch
+        .save(&sums.iter().collect::<Vec<_>>(), OnConflict::Add(Some("longest_ms")))
+        .await
 }
 
 /// Counts over some hours.

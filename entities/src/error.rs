@@ -210,8 +210,11 @@ fn is_passing(error: &sqlx::Error) -> bool {
     match error {
         Io(_) | Tls(_) | Protocol(_) | PoolTimedOut | PoolClosed | WorkerCrashed => true,
         Database(error) => error.code().is_some_and(|code| match code.len() {
-            // SQLSTATE: connection lost, out of resources, operator's intervention, read-only, a lock not to be had in time.
-            5 => ["08", "53", "57"].iter().any(|class| code.starts_with(class)) || matches!(&*code, "25006" | "55P03"),
+            // SQLSTATE: connection lost, out of resources, operator's intervention, read-only, a lock not to be had in time, two that waited for each other.
+            5 => {
+                ["08", "53", "57"].iter().any(|class| code.starts_with(class))
+                    || matches!(&*code, "25006" | "55P03" | "40P01")
+            }
             // SQLite, extended: busy, locked, read-only, I/O, full, cannot open. The primary code is the low byte.
             _ => code
                 .parse::<u32>()

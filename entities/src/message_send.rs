@@ -72,23 +72,19 @@ pub async fn recent(
     let mut found: HashMap<String, Vec<Sent>> = HashMap::new();
     for chunk in bulk::padded(addresses) {
         let backend = db.get_database_backend();
-        let mut text = String::from("SELECT address, message_id, MAX(sent_at) FROM message_sends WHERE address IN (");
-        bulk::list(&mut text, backend, chunk.len(), 1);
-        text.push_str(") AND tenant_id = ");
-        for (at, clause) in [
-            " AND env = ",
-            " AND channel = ",
-            " AND sent_at > ",
-            " GROUP BY address, message_id",
-        ]
-        .into_iter()
-        .enumerate()
-        {
-            bulk::placeholder(&mut text, backend, chunk.len() + at + 1);
+        let mut text = String::from("SELECT address, message_id, MAX(sent_at) FROM message_sends WHERE address");
+        let mut values = bulk::among(&mut text, backend, &chunk);
+        for (clause, value) in [
+            (" AND tenant_id = ", Value::from(tenant)),
+            (" AND env = ", env.into()),
+            (" AND channel = ", channel.into()),
+            (" AND sent_at > ", since.into()),
+        ] {
+            values.push(value);
             text.push_str(clause);
+            bulk::placeholder(&mut text, backend, values.len());
         }
-        let mut values: Vec<Value> = chunk.iter().cloned().map(Value::from).collect();
-        values.extend([Value::from(tenant), env.into(), channel.into(), since.into()]);
+        text.push_str(" GROUP BY address, message_id");
         for row in db
             .query_all_raw(Statement::from_sql_and_values(backend, text, values))
             .await?

@@ -42,8 +42,6 @@ pub(super) struct Planted {
     pub(super) writer: tokio::task::JoinHandle<()>,
 }
 
-const ACTOR_THREADS: usize = 2;
-
 pub(super) async fn plant(
     settings: &Settings,
     opened: Opened,
@@ -67,7 +65,9 @@ pub(super) async fn plant(
         .map_err(unreadable)?;
     let handle = threads.handle()?;
     let doors = Doors::of(settings, &keyring, &opened.links, &handle)?;
-    let arbiters: Vec<_> = (0..ACTOR_THREADS).map(|_| actix_rt::Arbiter::new()).collect();
+    let arbiters: Vec<_> = (0..settings.threads().actors)
+        .map(|_| actix_rt::Arbiter::new())
+        .collect();
     let arbiter_handles: Vec<_> = arbiters.iter().map(actix_rt::Arbiter::handle).collect();
     let leases = opened.fence.leases().clone();
     let (deps, tree) = tree::plant(&arbiter_handles, clock, &leases, |router| Shared {

@@ -9,9 +9,9 @@ pub(super) struct Threads {
 }
 
 impl Threads {
-    pub(super) fn start() -> Result<Self, CannotStart> {
+    pub(super) fn start(io: usize) -> Result<Self, CannotStart> {
         Ok(Threads {
-            io: Some(runtime("callboard-io", 2)?),
+            io: Some(runtime("callboard-io", io)?),
             writer: Some(runtime("callboard-writer", 1)?),
         })
     }

@@ -10,7 +10,6 @@ use rules::{
 use std::time::Duration;
 
 pub(super) fn validate(settings: &Settings) -> Result<(), BadSetting> {
-    within("http_threads", settings.http_threads, 0..=256)?;
     within("max_calls_per_second", settings.max_calls_per_second, 0.1..=10_000.0)?;
     within("max_concurrency", settings.max_concurrency, 1..=100_000)?;
     within("number_cap_24h", settings.number_cap_24h, 0..=1000)?;

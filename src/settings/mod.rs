@@ -9,12 +9,14 @@ mod providers;
 mod secret;
 mod speech;
 mod telephony;
+mod threads;
 mod transcription;
 mod unreadable;
 
 pub use check::BadSetting;
 pub use node::NodeOptions;
 pub use secret::Secret;
+pub use threads::ThreadCounts;
 
 use config::{Config, Environment, File, FileFormat};
 use entities::db::Location;
@@ -28,6 +30,8 @@ pub struct Settings {
     pub database_url: String,
     pub bind: String,
     pub http_threads: usize,
+    pub actor_threads: usize,
+    pub io_threads: usize,
     pub node_bind: String,
     pub node_address: String,
     pub node_name: String,
@@ -189,6 +193,7 @@ impl Settings {
         self.location()?;
         network::validate(self)?;
         node::validate(self)?;
+        threads::validate(self)?;
         limits::validate(self)?;
         providers::validate(self)?;
         telephony::validate(self)?;
@@ -257,6 +262,8 @@ mod tests {
             ("webhook_allow_ports", "80,x"),
             ("webhook_retry_schedule", "5,x"),
             ("http_threads", "257"),
+            ("actor_threads", "257"),
+            ("io_threads", "-1"),
             ("max_concurrency", "0"),
             ("max_calls_per_second", "0"),
             ("sandbox_speed", "0"),

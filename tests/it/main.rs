@@ -4,6 +4,7 @@
 mod architecture;
 mod audit;
 mod bites;
+mod bulk;
 mod commands;
 mod http;
 mod long_lists;

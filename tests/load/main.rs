@@ -16,6 +16,7 @@ mod neighbours;
 #[expect(dead_code, clippy::unwrap_used, reason = "made for tests, which use all of it")]
 mod peers;
 mod phone;
+mod plot;
 mod process;
 mod receiver;
 mod rooms;
@@ -43,6 +44,10 @@ fn main() {
     let database =
         option("--database").unwrap_or_else(|| format!("sqlite://{}", folder.path().join("load.db").display()));
     let mut sound = true;
+    let (picture, shown) = (option("--plot"), database.clone());
+    if picture.is_some() {
+        plot::begin();
+    }
     actix_rt::System::new().block_on(async {
         match arguments.first().map(String::as_str) {
             Some("receiver") => receiver::serve().await,
@@ -142,6 +147,10 @@ fn main() {
             }
         }
     });
+    if let Some(picture) = picture {
+        let run = arguments.first().map_or("campaign", |run| run.trim_start_matches('-'));
+        plot::write(&format!("{run}, {}", service::name_of(&shown)), picture.as_ref());
+    }
     // What is left behind goes before a bad end.
     drop(folder);
     if !sound {

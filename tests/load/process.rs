@@ -1,5 +1,6 @@
 //! The service as a process of its own: what it costs is measured without its clients.
 use super::{
+    plot,
     rooms::pause,
     service::{Api, client, memory_mib, times},
 };
@@ -116,6 +117,7 @@ impl Place {
         let mut log = BufReader::new(child.stderr.take().expect("its log"));
         let (tell, told) = mpsc::channel();
         let complaints = complaints.clone();
+        let (address, process) = (self.bind.clone(), child.id());
         std::thread::spawn(move || {
             let mut said = String::new();
             while !said.contains("Callboard is ready") {
@@ -125,6 +127,7 @@ impl Place {
                 }
             }
             let _ = tell.send(Ok(()));
+            plot::watch(&address, Some(process));
             // The rest of the log is read away, so that the process never waits for us.
             for line in log.lines().map_while(Result::ok) {
                 complaints.lock().unwrap_or_else(PoisonError::into_inner).read(&line);

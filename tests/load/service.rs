@@ -1,5 +1,8 @@
 //! The service under load, its API's client, and what the system says of this process.
-use super::receiver::{Receiver, micros_now};
+use super::{
+    plot,
+    receiver::{Receiver, micros_now},
+};
 use actors::{deps::Deps, leases::Of};
 use adapters::{
     outbound::{Options, Outbound, Policy},
@@ -70,6 +73,7 @@ impl Service {
         let server = app.serve(listener).expect("it listens");
         let handle = server.handle();
         actix_rt::spawn(server);
+        plot::watch(&bind, None);
         Service {
             app,
             clock,
@@ -164,7 +168,9 @@ pub async fn raw_limit(receiver: &Receiver, paths: usize) -> f64 {
     }
     let elapsed = started.elapsed().as_secs_f64();
     runtime.shutdown_background();
-    receiver.count().await as f64 / elapsed
+    let limit = receiver.count().await as f64 / elapsed;
+    plot::raw_limit(limit);
+    limit
 }
 
 pub struct Api {

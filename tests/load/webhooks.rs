@@ -1,5 +1,6 @@
 //! Delivery by itself: how fast, how late, how isolated, and at what cost.
 use super::{
+    plot,
     receiver::{Arrivals, Receiver, micros_now},
     service::{Service, cpu_seconds, name_of, raw_limit, resident_mib},
 };
@@ -84,7 +85,10 @@ impl Plan {
             deliveries / elapsed,
             100.0 * deliveries / elapsed / raw
         );
-        println!("  hand-in to arrival             {}", worst(&report));
+        println!(
+            "  hand-in to arrival             {}",
+            worst(&format!("{endpoints} endpoint(s), as fast as it goes"), &report)
+        );
         println!(
             "  CPU seconds per 1,000          {:>8.3}",
             (cpu_seconds() - cpu) * 1000.0 / deliveries
@@ -105,7 +109,7 @@ impl Plan {
         settled(&service).await;
         println!(
             "\n{rate} events/s to one endpoint: hand-in to arrival {}",
-            worst(&receiver.report().await)
+            worst(&format!("{rate} events/s"), &receiver.report().await)
         );
         service.stop().await;
     }
@@ -146,7 +150,7 @@ impl Plan {
             service.pause(300).await;
             let mut report = receiver.report().await;
             report.remove(&9);
-            println!("  {what:<24} {}", worst(&report));
+            println!("  {what:<24} {}", worst(what, &report));
             service.stop().await;
         }
     }
@@ -287,9 +291,13 @@ async fn settled(service: &Service) {
     }
 }
 
-/// The greatest median and 99th percentile of all paths.
-fn worst(report: &BTreeMap<usize, Arrivals>) -> String {
+/// The greatest median and 99th percentile of all paths. `part`: of the run.
+fn worst(part: &str, report: &BTreeMap<usize, Arrivals>) -> String {
     let greatest = |of: fn(&Arrivals) -> u64| report.values().map(of).max().unwrap_or(0) as f64 / 1000.0;
+    let latest = report.values().max_by_key(|arrivals| arrivals.p99_us);
+    if let Some(latest) = latest {
+        plot::latencies(part, &latest.percentiles_us);
+    }
     format!(
         "p50 {:.2} ms, p99 {:.2} ms",
         greatest(|arrivals| arrivals.p50_us),

@@ -56,7 +56,8 @@ impl Message<'_> {
         let Message {
             id, event_type, body, ..
         } = *self;
-        let mut headers = HeaderMap::new();
+        // With room for those of the endpoint and of the client.
+        let mut headers = HeaderMap::with_capacity(24);
         let mut put = |name: &'static str, value: &str| {
             // Ids, types, numbers and signatures are always valid header values.
             if let Ok(value) = HeaderValue::from_str(value) {

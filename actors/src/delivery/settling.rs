@@ -15,7 +15,14 @@ pub async fn commit(deps: &Deps, of: Of, mut endpoint_state: EndpointState, trie
         if let Some(endpoint) = &settled.endpoint_state.endpoint {
             facts::add(deps, endpoint.key(), &settled.effects, &mut settled.commit).await?;
         }
-        match deps.writer.commit(of, std::mem::take(&mut settled.commit)).await {
+        let commit = std::mem::take(&mut settled.commit);
+        let moves_nothing_else = settled.effects.is_empty() && commit.changes.endpoints.is_empty();
+        let committed = if moves_nothing_else {
+            deps.writer.commit_outcomes(of, commit).await
+        } else {
+            deps.writer.commit(of, commit).await
+        };
+        match committed {
             Ok(()) => {
                 deps.router.perform(std::mem::take(&mut settled.effects));
                 return Ok(settled);

@@ -39,6 +39,8 @@ pub(super) struct Engine {
     watchers: broadcast::Sender<Committed>,
     subscriptions: Arc<Subscriptions>,
     places: Places,
+    /// Nothing that it writes is an event, or has a place among all commits.
+    of_outcomes: bool,
     /// A commit failed and may have reached the disk all the same, or may yet: before the next one the rest of it is ended,
     /// and the order is read anew.
     in_doubt: bool,
@@ -51,6 +53,8 @@ pub(super) struct Engine {
 struct Batch {
     subscriptions: Arc<Subscriptions>,
     places: Places,
+    /// What it writes beside what was handed in: events with their deliveries, and moves of campaigns.
+    made: Changes,
     events: Vec<Committed>,
     deliveries: Vec<(TenantScoped<EndpointId>, delivery::Model, Committed)>,
     /// Tenants that may spend more, or less, than before.
@@ -64,14 +68,27 @@ impl Engine {
         let subscriptions = Subscriptions::load(&setup.db.read, share).await?;
         Ok(Engine {
             places: Places::at_start(&setup.db.read, share).await?,
+            of_outcomes: false,
             subscriptions: Arc::new(subscriptions),
+            vitals: door.vitals.clone(),
+            ..Self::of_outcomes(setup, door)
+        })
+    }
+
+    /// For outcomes of deliveries alone, beside the one for all else.
+    pub fn of_outcomes(setup: Setup, door: &Writer) -> Self {
+        Engine {
+            places: Places::none(),
+            of_outcomes: true,
+            subscriptions: Arc::default(),
             watchers: door.watchers.clone(),
             in_doubt: false,
-            vitals: door.vitals.clone(),
+            // Whether commits stand is said by the other.
+            vitals: Arc::default(),
             commits: door.commits.clone(),
             fail_next: door.fail_next.clone(),
             setup,
-        })
+        }
     }
 
     #[boxed]
@@ -84,7 +101,7 @@ impl Engine {
                     Ok(0) => return,
                     Ok(_) => {}
                     // Nobody writes, because we are said not to be ready: so we find out when it is over.
-                    Err(_) => drop(self.transact(&[]).await),
+                    Err(_) => drop(self.transact(&mut []).await),
                 }
             } else if received.await == 0 {
                 return;
@@ -117,8 +134,7 @@ impl Engine {
                     tracing::error!(panic = panic_text(&*panic), "a batch of writes panicked");
                     self.in_doubt = true;
                     self.count();
-                    self.vitals
-                        .failed(&Error::Internal("a batch of writes panicked".into()));
+                    self.failed(&Error::Internal("a batch of writes panicked".into()));
                 }
             }
         }
@@ -142,15 +158,15 @@ impl Engine {
             }
         }
         metrics::histogram!("callboard_writer_batch_items").record(batch.len() as f64);
-        let together = self.transact(&batch).await;
+        let together = self.transact(&mut batch).await;
         match together {
             Err(error) if batch.len() > 1 && !matches!(error, Error::Unavailable(_)) => {
                 // One of them spoils it: each on its own, so that only that one fails.
-                for item in batch {
+                for mut item in batch {
                     let alone = if self.in_doubt && item.handed_in.elapsed() > PATIENCE {
                         Err(given_up())
                     } else {
-                        self.transact(std::slice::from_ref(&item)).await
+                        self.transact(std::slice::from_mut(&mut item)).await
                     };
                     let _ = item.done.send(alone);
                 }
@@ -164,15 +180,15 @@ impl Engine {
     }
 
     /// One transaction with all of `items`, and what follows its commit.
-    async fn transact(&mut self, items: &[Item]) -> Result<()> {
+    async fn transact(&mut self, items: &mut [Item]) -> Result<()> {
         if !items.is_empty() && self.fail_next.load(Ordering::SeqCst) > 0 {
             self.fail_next.fetch_sub(1, Ordering::SeqCst);
             let error = Error::Unavailable("database is locked (test switch)".into());
-            self.vitals.failed(&error);
+            self.failed(&error);
             return Err(error);
         }
         // After doubt something older may have landed with it.
-        let is_upkeep = !self.in_doubt && matches!(items, [item] if matches!(item.work, Work::Upkeep(_)));
+        let is_upkeep = !self.in_doubt && matches!(&*items, [item] if matches!(item.work, Work::Upkeep(_)));
         self.vitals.begun();
         // A database that is cut off without a word must not keep everybody waiting.
         let limit = self.setup.limit;
@@ -184,7 +200,10 @@ impl Engine {
             self.count();
         }
         match &outcome {
-            Ok(()) => self.vitals.stood(),
+            Ok(()) => {
+                self.vitals.stood();
+                self.say_failing(false);
+            }
             Err(
                 error @ (Error::Unavailable(_)
                 | Error::Fenced
@@ -193,7 +212,7 @@ impl Engine {
                 | Error::Corrupt { .. }),
             ) => {
                 self.in_doubt = true;
-                self.vitals.failed(error);
+                self.failed(error);
                 tracing::warn!(%error, items = items.len(), "a transaction failed");
             }
             // A job, or a rule of the database, that said no before the commit.
@@ -202,12 +221,24 @@ impl Engine {
         outcome
     }
 
+    fn failed(&self, error: &Error) {
+        self.vitals.failed(error);
+        self.say_failing(true);
+    }
+
+    /// Of outcomes nobody speaks: what fails for all fails for the other one too.
+    fn say_failing(&self, failing: bool) {
+        if !self.of_outcomes {
+            metrics::gauge!("callboard_commits_failing").set(f64::from(u8::from(failing)));
+        }
+    }
+
     /// Before anybody is told what became of it: who looks at the rows then knows that they may have changed.
     fn count(&self) {
         self.commits.fetch_add(1, Ordering::SeqCst);
     }
 
-    async fn attempt(&mut self, items: &[Item]) -> Result<()> {
+    async fn attempt(&mut self, items: &mut [Item]) -> Result<()> {
         if self.in_doubt {
             self.setup.db.renew_writer().await?;
         }
@@ -224,33 +255,45 @@ impl Engine {
                 work: Work::Leases(change),
                 ..
             },
-        ] = items
+        ] = &*items
         {
             return self.change(transaction, change.clone()).await;
         }
-        places.make_room(&transaction).await?;
+        if !self.of_outcomes {
+            places.make_room(&transaction).await?;
+        }
         let mut draught = Batch {
             subscriptions,
             places,
+            made: Changes::default(),
             events: Vec::new(),
             deliveries: Vec::new(),
             credited: Vec::new(),
         };
-        let mut changes = Changes::default();
-        for item in items {
-            match &item.work {
+        let mut of_jobs = Vec::new();
+        for item in items.iter_mut() {
+            match &mut item.work {
                 Work::Leases(_) => {}
-                Work::Commit(commit) => self.add(&mut changes, &mut draught, &commit.changes, &commit.events),
+                Work::Commit(commit) => self.add(commit, &mut draught),
                 Work::Job(job) | Work::Upkeep(job) => {
-                    let commit = job(&transaction).await?;
-                    self.add(&mut changes, &mut draught, &commit.changes, &commit.events);
+                    let mut commit = job(&transaction).await?;
+                    self.add(&mut commit, &mut draught);
+                    of_jobs.push(commit.changes);
                 }
             }
         }
-        self.book(&transaction, &mut changes, &mut draught).await?;
+        let handed_in = items.iter().filter_map(|item| match &item.work {
+            Work::Commit(commit) => Some(&commit.changes),
+            Work::Job(_) | Work::Upkeep(_) | Work::Leases(_) => None,
+        });
+        let mut all: Vec<&Changes> = handed_in.chain(&of_jobs).collect();
+        let booked = self.book(&transaction, &all, &mut draught).await?;
+        all.push(&booked);
         let times = self.setup.clock.times();
         draught.places.check()?;
-        let applied = changes.apply(&transaction, times).await?;
+        let made = std::mem::take(&mut draught.made);
+        all.push(&made);
+        let applied = Changes::apply_all(&all, &transaction, times).await?;
         if items.is_empty() {
             // A commit of nothing would stand on a full disk too.
             meta::set(&transaction, meta::LAST_PROBE, &self.setup.clock.now().to_string()).await?;
@@ -263,6 +306,9 @@ impl Engine {
 
     /// Reads anew what others may have changed: places, and who receives what.
     async fn renewed(&self, db: &Transaction) -> Result<(Places, Arc<Subscriptions>)> {
+        if self.of_outcomes {
+            return Ok((self.places, self.subscriptions.clone()));
+        }
         let share = self.setup.fence.leases().share();
         let places = Places::renewed(db, share).await?;
         Ok((places, Arc::new(Subscriptions::load(db, share).await?)))
@@ -313,10 +359,10 @@ impl Engine {
     }
 
     /// Books what the batch moves, after all that moves it.
-    async fn book(&self, db: &Transaction, changes: &mut Changes, draught: &mut Batch) -> Result<()> {
-        let movements = std::mem::take(&mut changes.movements);
+    async fn book(&self, db: &Transaction, all: &[&Changes], draught: &mut Batch) -> Result<Changes> {
+        let movements: Vec<_> = all.iter().flat_map(|one| one.movements.iter().cloned()).collect();
         if movements.is_empty() {
-            return Ok(());
+            return Ok(Changes::default());
         }
         let booking = Booking {
             terms: &self.setup.terms,
@@ -325,16 +371,26 @@ impl Engine {
             seq: draught.places.next(),
         };
         let booked = booking.book(db, &movements).await?;
-        self.add(changes, draught, &booked.changes, &booked.events);
         draught.credited.extend(booked.turned);
-        Ok(())
+        let mut commit = Commit {
+            changes: booked.changes,
+            events: booked.events,
+        };
+        self.add(&mut commit, draught);
+        Ok(commit.changes)
     }
 
-    fn add(&self, all: &mut Changes, draught: &mut Batch, changes: &Changes, events: &[EventDraft]) {
-        for row in &changes.endpoints {
+    /// Gives its rows their places, and makes its events.
+    fn add(&self, commit: &mut Commit, draught: &mut Batch) {
+        for row in &commit.changes.endpoints {
             Arc::make_mut(&mut draught.subscriptions).apply(row);
         }
-        all.merge(self.placed(changes.clone(), draught));
+        self.place(&mut commit.changes, draught);
+        self.tell(&commit.events, draught);
+    }
+
+    fn tell(&self, events: &[EventDraft], draught: &mut Batch) {
+        let all = &mut draught.made;
         for draft in events {
             let id = draft.id.unwrap_or_else(|| self.setup.ids.next());
             let now = self.setup.clock.now();
@@ -376,14 +432,14 @@ impl Engine {
         }
     }
 
-    /// Gives the facts whose order counts, and which no event tells, their place among all commits.
-    fn placed(&self, mut changes: Changes, draught: &mut Batch) -> Changes {
+    /// Gives the facts whose order counts, and which no event tells, their place among all commits; another one with each try.
+    fn place(&self, changes: &mut Changes, draught: &mut Batch) {
         if changes.dials.is_empty()
             && changes.message_sends.is_empty()
             && changes.dnc.is_empty()
             && changes.campaigns.is_empty()
         {
-            return changes;
+            return;
         }
         let seq = draught.places.next();
         for dial in &mut changes.dials {
@@ -406,14 +462,14 @@ impl Engine {
             .iter()
             .map(|row| (row.id, campaign_move::Model::of(row, seq, now)))
             .collect();
-        changes.campaign_moves.extend(moves.into_values());
-        changes
+        draught.made.campaign_moves.extend(moves.into_values());
     }
 
     fn committed(&mut self, draught: Batch, applied: Applied) {
         self.subscriptions = draught.subscriptions;
         self.places = draught.places;
         metrics::counter!("callboard_events_total").increment(draught.events.len() as u64);
+        metrics::counter!("callboard_deliveries_begun_total").increment(draught.deliveries.len() as u64);
         for event in draught.events {
             // Nobody may be watching.
             let _ = self.watchers.send(event);

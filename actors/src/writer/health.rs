@@ -37,7 +37,6 @@ impl Vitals {
 
     pub fn stood(&self) {
         *self.lock() = State::default();
-        metrics::gauge!("callboard_commits_failing").set(0.0);
     }
 
     /// A rule said no: the database has answered.
@@ -49,7 +48,6 @@ impl Vitals {
         let mut state = self.lock();
         state.under_way_since = None;
         state.failure = Some(error.to_string());
-        metrics::gauge!("callboard_commits_failing").set(1.0);
     }
 
     pub fn is_failing(&self) -> bool {

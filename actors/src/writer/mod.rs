@@ -3,6 +3,9 @@
 //!
 //! Events get their id, time and place in the order here, and their deliveries with them, in the same transaction.
 //!
+//! On PostgreSQL outcomes of deliveries, of which there are as many as of all else together and on which nothing else depends, are
+//! written beside, on a connection of their own: events do not wait for them.
+//!
 //! A commit that fails may have reached the disk all the same, or may do so later: that is doubt. Before the next one whatever
 //! may still land is ended ([`Db::renew_writer`]), and the order is read anew inside the new transaction.
 mod engine;
@@ -78,18 +81,28 @@ pub trait AfterCommit: Send + Sync {
     fn credited(&self, tenant: TenantId);
 }
 
+/// `None` once the service has stopped.
+type Inbox = Arc<Mutex<Option<mpsc::Sender<Item>>>>;
+
 /// The door to the writer. Cloning is cheap.
 #[derive(Clone)]
 pub struct Writer {
-    /// `None` once the service has stopped.
-    inbox: Arc<Mutex<Option<mpsc::Sender<Item>>>>,
+    inbox: Inbox,
+    /// `None`: there is one writer.
+    outcomes: Option<Inbox>,
     watchers: broadcast::Sender<Committed>,
     vitals: Arc<Vitals>,
     commits: Arc<AtomicU64>,
     fail_next: Arc<AtomicU32>,
 }
 
+fn inbox() -> (Inbox, mpsc::Receiver<Item>) {
+    let (sender, receiver) = mpsc::channel(INBOX);
+    (Arc::new(Mutex::new(Some(sender))), receiver)
+}
+
 /// What the writer works with.
+#[derive(Clone)]
 pub struct Setup {
     pub db: Db,
     pub clock: Clock,
@@ -113,17 +126,30 @@ impl Writer {
     /// Starts the writer's loop on the current runtime. It ends after [`Writer::close`], when all is written.
     #[boxed]
     pub async fn start(setup: Setup) -> Result<(Self, tokio::task::JoinHandle<()>)> {
-        let (sender, receiver) = mpsc::channel(INBOX);
+        let (inbox, receiver) = inbox();
         let (watchers, _) = broadcast::channel(WATCH_WINDOW);
+        let beside = setup.db.beside().map(|db| (db, self::inbox()));
         let writer = Writer {
-            inbox: Arc::new(Mutex::new(Some(sender))),
+            outcomes: beside.as_ref().map(|(_, (outcomes, _))| outcomes.clone()),
+            inbox,
             watchers,
             vitals: Arc::default(),
             commits: Arc::default(),
             fail_next: Arc::default(),
         };
-        let engine = Engine::new(setup, &writer).await?;
-        Ok((writer, tokio::spawn(engine.run(receiver))))
+        let of_outcomes = beside.map(|(db, (_, receiver))| {
+            let setup = Setup { db, ..setup.clone() };
+            tokio::spawn(Engine::of_outcomes(setup, &writer).run(receiver))
+        });
+        let engine = Engine::new(setup, &writer).await?.run(receiver);
+        let all = async move {
+            engine.await;
+            if let Some(outcomes) = of_outcomes {
+                // It has told its panics to those who waited.
+                let _ = outcomes.await;
+            }
+        };
+        Ok((writer, tokio::spawn(all)))
     }
 
     /// Resolves after the commit that holds all of it. `of`: whose it is, as for all that is handed in; [`Error::Moved`] if another
@@ -131,6 +157,13 @@ impl Writer {
     #[boxed]
     pub async fn commit(&self, of: Of, commit: Commit) -> Result<()> {
         self.hand_in(of, Work::Commit(Box::new(commit))).await
+    }
+
+    /// The same for outcomes of deliveries, if there is nothing else in it: neither an event nor a change of their endpoint.
+    #[boxed]
+    pub async fn commit_outcomes(&self, of: Of, commit: Commit) -> Result<()> {
+        let inbox = self.outcomes.as_ref().unwrap_or(&self.inbox);
+        Self::hand_in_to(inbox, of, Work::Commit(Box::new(commit))).await
     }
 
     /// Runs a job in a transaction; resolves after its commit.
@@ -196,6 +229,7 @@ impl Writer {
 
     /// Gives these up, so that another node can take them; behind all that was handed in for them.
     pub async fn give_up(&self, tenants: Vec<TenantId>, wanted_by: Option<NodeId>) -> Result<()> {
+        self.commit_nothing().await?;
         self.hand_in(Of::Anybody, Work::Leases(Change::GiveUp { tenants, wanted_by }))
             .await
     }
@@ -209,12 +243,23 @@ impl Writer {
     /// Resolves when all that was handed in before has been decided.
     #[boxed]
     pub async fn commit_nothing(&self) -> Result<()> {
-        let nothing: Job = Box::new(|_| Box::pin(async { Ok(Commit::default()) }));
-        self.job(Of::Anybody, nothing).await
+        for inbox in self.inboxes() {
+            let nothing: Job = Box::new(|_| Box::pin(async { Ok(Commit::default()) }));
+            Self::hand_in_to(inbox, Of::Anybody, Work::Job(nothing)).await?;
+        }
+        Ok(())
+    }
+
+    fn inboxes(&self) -> impl Iterator<Item = &Inbox> {
+        self.outcomes.iter().chain([&self.inbox])
     }
 
     async fn hand_in(&self, of: Of, work: Work) -> Result<()> {
-        let inbox = self.inbox.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        Self::hand_in_to(&self.inbox, of, work).await
+    }
+
+    async fn hand_in_to(inbox: &Inbox, of: Of, work: Work) -> Result<()> {
+        let inbox = inbox.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let stopped = || Error::Unavailable("the service is shutting down".into());
         let (done, committed) = oneshot::channel();
         inbox
@@ -244,7 +289,9 @@ impl Writer {
 
     /// Takes nothing more; what is queued is still written.
     pub fn close(&self) {
-        self.inbox.lock().unwrap_or_else(PoisonError::into_inner).take();
+        for inbox in self.inboxes() {
+            inbox.lock().unwrap_or_else(PoisonError::into_inner).take();
+        }
     }
 
     /// Test switch: the next commits fail as if the database were busy.

@@ -18,12 +18,17 @@ pub(super) struct Places {
 }
 
 impl Places {
+    /// For whoever gives none.
+    pub fn none() -> Self {
+        Places { next: 0, end: Some(0) }
+    }
+
     /// A node has none before it has a workspace.
     #[boxed]
     pub async fn at_start(db: &Connection, share: Share) -> Result<Self> {
         match share {
             Share::Whole => Self::counted_on(db).await,
-            Share::Of(_) => Ok(Places { next: 0, end: Some(0) }),
+            Share::Of(_) => Ok(Self::none()),
         }
     }
 

@@ -116,13 +116,13 @@ impl Guard {
 
 /// Do all of them hold?
 #[boxed]
-pub(super) async fn check(db: &Transaction, guards: &[Guard], now: Times) -> Result<()> {
+pub(super) async fn check(db: &Transaction, guards: &[&Guard], now: Times) -> Result<()> {
     let (mut campaigns, mut tenants, mut calls) = (BTreeSet::new(), BTreeSet::new(), Vec::new());
     let (mut running, mut rules, mut trunks) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
     let mut written = Vec::new();
     let mut people = Vec::new();
     let mut of_keys = Vec::new();
-    for guard in guards {
+    for &guard in guards {
         match guard {
             Guard::Dispatchable(campaign, version) => drop(campaigns.insert((*campaign, *version))),
             Guard::Rules(campaign, version) => drop(rules.insert((*campaign, *version))),

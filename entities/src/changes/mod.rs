@@ -1,4 +1,4 @@
-//! Everything that one commit writes. The writer merges the changes of many actors and applies them in one transaction.
+//! Everything that one commit writes. The writer applies the changes of many actors in one transaction.
 mod guards;
 mod table;
 mod writes;
@@ -8,7 +8,7 @@ pub use writes::Queue;
 
 use crate::{
     agent, agent_version, answer, api_key, boxed,
-    bulk::{self, OnConflict},
+    bulk::{OnConflict, batch::Batch},
     call_hour, campaign, campaign_hour, campaign_move,
     connection::Transaction,
     contact, delivery, delivery_attempt, dial, dispatch_block, dnc, email_message, endpoint_health, endpoint_hour,
@@ -44,8 +44,8 @@ changes! {
         inbound_calls: Vec<inbound_call::Model> => Keep;
         endpoints: Vec<webhook_endpoint::Model> => ReplacePredecessor, key("endpoint", id);
         campaigns: Vec<campaign::Model> => ReplacePredecessor, key("campaign", id);
-        contacts: Vec<contact::Model> => ReplacePredecessor, key("contact", id);
-        sessions: Vec<session::Model> => ReplacePredecessor, key("session", id);
+        contacts: Vec<contact::Model> => with(contact::advance), key("contact", id);
+        sessions: Vec<session::Model> => with(session::advance), key("session", id);
         /// Legs as they are on the wire, and those of which nothing is any more.
         sip_legs: Vec<sip_leg::Model> => Replace, key("sip_leg", id);
         sip_legs_gone: Vec<SipLegId> => by(writes::delete_legs);
@@ -75,22 +75,22 @@ changes! {
         message_sends: Vec<message_send::Model> => Fail;
         campaign_moves: Vec<campaign_move::Model> => Fail;
         /// Differences, added to the hour's counts.
-        campaign_hours: Vec<campaign_hour::Model> => by(campaign_hour::add);
+        campaign_hours: Vec<campaign_hour::Model> => with(campaign_hour::add);
         /// The same for all calls of a workspace.
-        call_hours: Vec<call_hour::Model> => by(call_hour::add);
+        call_hours: Vec<call_hour::Model> => with(call_hour::add);
         /// Differences, added up per campaign; counted last.
         tallies: BTreeMap<TenantScoped<CampaignId>, tally::Model> => elsewhere, key("tally", 0.id);
         /// New events with the deliveries that carry them.
         events: Vec<event::Model> => Fail;
         deliveries: Vec<delivery::Model> => Fail;
         /// Outcomes of attempts.
-        delivery_updates: Vec<delivery::Model> => by(delivery::update);
+        delivery_updates: Vec<delivery::Model> => with(delivery::update);
         /// What becomes of everything that an endpoint has not received. One slice of it here; its lane sees to the rest.
         queues: Vec<(EndpointId, Queue)> => by(writes::put_away);
         attempts: Vec<delivery_attempt::Model> => Keep;
         healths: Vec<endpoint_health::Model> => Replace;
         /// Differences, added to the hour's counts.
-        hours: Vec<endpoint_hour::Model> => by(endpoint_hour::add);
+        hours: Vec<endpoint_hour::Model> => with(endpoint_hour::add);
         mails: Vec<mail::Model> => Fail;
         /// What happens to credits; the writer books it in order, together with what it follows from.
         movements: Vec<ledger::Movement> => elsewhere;
@@ -98,7 +98,7 @@ changes! {
         ledger_entries: Vec<ledger::Model> => Fail;
         accounts: Vec<ledger::account::Model> => ReplacePredecessor;
         /// What keeps tenants from dispatching, and what no longer does.
-        blocks: Vec<dispatch_block::Model> => by(dispatch_block::add);
+        blocks: Vec<dispatch_block::Model> => Keep;
         unblocked: Vec<(TenantId, Env, dispatch_block::Reason)> => by(writes::unblock);
         voices: Vec<voice::Model> => ReplacePredecessor, key("voice", id);
         voice_samples: Vec<voice::sample::Model> => Replace, key("voice_sample", id);
@@ -132,9 +132,16 @@ impl Changes {
     /// Writes it all. The caller's transaction makes it one.
     #[boxed]
     pub async fn apply(&self, db: &Transaction, now: Times) -> Result<Applied> {
-        guards::check(db, &self.guards, now).await?;
-        self.write_lists(db).await?;
-        let drained = writes::count(db, &self.campaigns, &self.tallies).await?;
+        Self::apply_all(&[self], db, now).await
+    }
+
+    /// Writes all of what one transaction commits.
+    #[boxed]
+    pub async fn apply_all(all: &[&Changes], db: &Transaction, now: Times) -> Result<Applied> {
+        let guards: Vec<&Guard> = all.iter().flat_map(|one| &one.guards).collect();
+        guards::check(db, &guards, now).await?;
+        Self::write_lists(db, all).await?;
+        let drained = writes::count(db, all).await?;
         Ok(Applied { drained })
     }
 }
@@ -209,25 +216,11 @@ mod tests {
     }
 
     #[test]
-    fn a_commit_with_one_list_is_not_nothing_and_loses_it_in_no_merge() {
+    fn a_commit_with_one_list_is_not_nothing() {
         assert!(Changes::default().is_empty());
         for one in ones() {
             assert!(!one.is_empty(), "{one:?}");
-            let mut merged = Changes::default();
-            merged.merge(one.clone());
-            assert_eq!(format!("{merged:?}"), format!("{one:?}"));
         }
-    }
-
-    #[test]
-    fn lists_grow_in_a_merge_and_counts_add_up() {
-        let mut all = Changes::default();
-        for one in ones().into_iter().chain(ones()) {
-            all.merge(one);
-        }
-        assert_eq!((all.guards.len(), all.forgotten.len(), all.queues.len()), (2, 2, 2));
-        let counts: Vec<i64> = all.tallies.values().map(|tally| tally.total).collect();
-        assert_eq!(counts, [2]);
     }
 
     #[test]

@@ -1,21 +1,27 @@
-//! From a table of lists to what holds them: so a list that is added is merged, looked at and written.
-use crate::{
-    ids::{CampaignId, TenantScoped},
-    tally,
-};
-use std::collections::BTreeMap;
+//! From a table of lists to what holds them: so a list that is added is looked at and written.
 
-/// Makes the struct, its `merge`, `is_empty` and `written`, and `write_lists`, which writes list by list in the table's order.
+/// Makes the struct, its `is_empty` and `written`, and `write_lists`, which writes list by list in the table's order, each of all that
+/// one transaction commits.
 ///
-/// A line is `name: type => how, key("kind", field);`. How: a policy of `OnConflict`, `by(function)`, or `elsewhere` if
-/// another step sees to it. The key is for rows that are replaced: what they are, and where their id is.
+/// A line is `name: type => how, key("kind", field);`. How: a policy of `OnConflict`, `with(function)`, which adds
+/// to the batch, `by(function)`, which writes after all before it, or `elsewhere` if another step sees to it. The key is for rows that
+/// are replaced: what they are, and where their id is.
 macro_rules! changes {
-    (@write by ($with:path), $db:expr, $rows:expr) => {
-        $with($db, $rows).await?;
+    (@write by ($with:path), $db:expr, $batch:expr, $all:expr, $list:ident) => {
+        let rows: Vec<_> = $all.iter().flat_map(|one| one.$list.iter().cloned()).collect();
+        if !rows.is_empty() {
+            $batch.flush().await?;
+            $with($db, &rows).await?;
+        }
     };
-    (@write elsewhere, $db:expr, $rows:expr) => {};
-    (@write $policy:ident, $db:expr, $rows:expr) => {
-        bulk::save($db, $rows, OnConflict::$policy).await?;
+    (@write with ($with:path), $db:expr, $batch:expr, $all:expr, $list:ident) => {
+        let rows: Vec<_> = $all.iter().flat_map(|one| &one.$list).collect();
+        $with(&mut $batch, &rows).await?;
+    };
+    (@write elsewhere, $db:expr, $batch:expr, $all:expr, $list:ident) => {};
+    (@write $policy:ident, $db:expr, $batch:expr, $all:expr, $list:ident) => {
+        let rows: Vec<_> = $all.iter().flat_map(|one| &one.$list).collect();
+        $batch.save(&rows, OnConflict::$policy).await?;
     };
     (
         $(#[$about:meta])*
@@ -32,10 +38,6 @@ macro_rules! changes {
         }
 
         impl $name {
-            pub fn merge(&mut self, other: $name) {
-                $( table::Merge::merge(&mut self.$list, other.$list); )+
-            }
-
             pub fn is_empty(&self) -> bool {
                 $( self.$list.is_empty() )&&+
             }
@@ -47,30 +49,12 @@ macro_rules! changes {
                 keys
             }
 
-            async fn write_lists(&self, db: &Transaction) -> Result<()> {
-                $( changes!(@write $how $(($with))?, db, &self.$list); )+
-                Ok(())
+            async fn write_lists(db: &Transaction, all: &[&$name]) -> Result<()> {
+                let mut batch = Batch::new(db);
+                $( changes!(@write $how $(($with))?, db, batch, all, $list); )+
+                batch.flush().await
             }
         }
     };
 }
 pub(super) use changes;
-
-/// Two of the same list in one.
-pub(super) trait Merge {
-    fn merge(&mut self, other: Self);
-}
-
-impl<T> Merge for Vec<T> {
-    fn merge(&mut self, other: Self) {
-        self.extend(other);
-    }
-}
-
-impl Merge for BTreeMap<TenantScoped<CampaignId>, tally::Model> {
-    fn merge(&mut self, other: Self) {
-        for (campaign, by) in other {
-            *self.entry(campaign).or_insert_with(|| tally::Model::new(campaign.id)) += by;
-        }
-    }
-}

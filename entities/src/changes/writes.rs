@@ -2,7 +2,7 @@
 use crate::{
     answer, boxed,
     bulk::{self, OnConflict},
-    campaign,
+    changes::Changes,
     connection::Transaction,
     contact,
     delivery::{self, PutAway},
@@ -85,20 +85,22 @@ pub(super) async fn delete_legs(db: &Transaction, legs: &[SipLegId]) -> Result<(
 
 /// Adds the differences, and answers the campaigns of which no contact is left unfinished.
 #[boxed]
-pub(super) async fn count(
-    db: &Transaction,
-    campaigns: &[campaign::Model],
-    tallies: &BTreeMap<TenantScoped<CampaignId>, tally::Model>,
-) -> Result<Vec<TenantScoped<CampaignId>>> {
+pub(super) async fn count(db: &Transaction, all: &[&Changes]) -> Result<Vec<TenantScoped<CampaignId>>> {
     // A campaign's first row of counts is born with it.
+    let campaigns = all.iter().flat_map(|one| &one.campaigns);
     let born: Vec<_> = campaigns
-        .iter()
         .filter(|row| row.version == 1)
         .map(|row| tally::Model::new(row.id))
         .collect();
     bulk::save(db, &born, OnConflict::Fail).await?;
+    let mut tallies: BTreeMap<TenantScoped<CampaignId>, tally::Model> = BTreeMap::new();
+    for (campaign, by) in all.iter().flat_map(|one| &one.tallies) {
+        *tallies
+            .entry(*campaign)
+            .or_insert_with(|| tally::Model::new(campaign.id)) += by.clone();
+    }
     let mut drained = Vec::new();
-    for (campaign, by) in tallies {
+    for (campaign, by) in &tallies {
         if tally::add(db, by).await? == 0 {
             drained.push(*campaign);
         }

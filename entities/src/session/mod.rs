@@ -19,6 +19,8 @@ pub use slots::{
 pub use status::{AnsweredBy, Consent, Direction, EndReason, EndedBy, Evaluator, Phase, Status};
 
 use crate::{
+    boxed,
+    bulk::{self, OnConflict, batch::Batch},
     error::{Error, Result},
     ids::{AgentId, ApiKeyId, CampaignId, ContactId, RecordingId, RoomId, SessionId, TenantId, TenantScoped, TrunkId},
     values::{Cents, E164, Env, Metadata, Moment, Variables, Zone},
@@ -116,7 +118,39 @@ pub struct Model {
 }
 impl ActiveModelBehavior for ActiveModel {}
 
+/// What a call is born with, and keeps until it is deleted.
+const BORN_WITH: &[&str] = &[
+    "tenant_id",
+    "env",
+    "agent_id",
+    "to_number",
+    "direction",
+    "email",
+    "first_name",
+    "last_name",
+    "client_reference_id",
+    "campaign_id",
+    "contact_id",
+    "api_key_id",
+    "room_id",
+    "variables",
+    "timezone",
+    "created_at",
+];
+
+/// Each a new one, or the next version of the stored one.
+#[boxed]
+pub async fn advance(batch: &mut Batch<'_>, rows: &[&Model]) -> Result<()> {
+    let (whole, same): (Vec<&Model>, Vec<&Model>) = rows.iter().copied().partition(|row| row.deleted_at.is_some());
+    batch.save(&whole, OnConflict::ReplacePredecessor).await?;
+    batch.save(&same, OnConflict::Advance(BORN_WITH)).await
+}
+
 impl Model {
+    /// What [`advance`] leaves as it is stored.
+    pub fn born_with(&self) -> Vec<Value> {
+        bulk::of_columns(self, BORN_WITH)
+    }
     /// Sound goes over it: a room's, or a real phone's. A call of the sandbox is only played.
     pub fn has_line(&self) -> bool {
         self.room_id.is_some() || self.env == Env::Live

@@ -1,11 +1,13 @@
 //! A database that hangs, answers late, is locked or full: nothing is said that is not so, and nobody is called late.
+use super::an_event_is_delivered::one_event;
 use crate::{
     on_both,
-    world::{Backend, Proxy, World, minutes, run, seconds},
+    world::{Backend, Proxy, Receiver, World, minutes, run, seconds},
 };
 use actors::leases::Of;
+use entities::delivery;
 use rules::commit::Commit;
-use sea_orm::{ConnectionTrait, Database};
+use sea_orm::{ConnectionTrait, Database, TransactionTrait};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use tokio::sync::Notify;
@@ -272,5 +274,32 @@ fn it_is_not_ready_while_somebody_else_has_locked_the_file() {
         outside.close().await.unwrap();
         until_ready(world).await;
         assert_eq!(names(&tenant).await, Vec::<String>::new());
+    });
+}
+
+/// They have a connection of their own: one that waits for a row keeps no event from being committed and delivered.
+#[test]
+fn events_do_not_wait_for_outcomes_of_deliveries_and_none_is_sent_again() {
+    run(Backend::Postgres, async |world| {
+        let tenant = world.tenant().await;
+        let receiver = Receiver::start();
+        tenant.webhook(&receiver).await;
+        one_event(&tenant).await;
+        world.settle().await;
+        let elsewhere = Database::connect(world.database_url()).await.unwrap();
+        let held = elsewhere.begin().await.unwrap();
+        let lock = "SELECT 1 FROM endpoint_health FOR UPDATE";
+        held.execute_unprepared(lock).await.unwrap();
+        for arrived in 2..=4 {
+            let name = json!({ "name": "beside" });
+            tenant.api.post("/v1/campaigns", name).await.ok();
+            receiver.arrived(arrived).await;
+        }
+        assert_eq!(delivery::count_open(&world.deps().db.read).await.unwrap(), 3);
+        held.rollback().await.unwrap();
+        world.advance(minutes(2)).await;
+        assert_eq!(delivery::count_open(&world.deps().db.read).await.unwrap(), 0);
+        assert!(receiver.counts_by_id().values().all(|count| *count == 1));
+        assert_eq!(receiver.requests().len(), 4);
     });
 }

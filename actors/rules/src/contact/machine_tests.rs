@@ -843,6 +843,13 @@ fn person(contact: &Contact) -> Contact {
 
 proptest! {
     #[test]
+    fn nobody_is_named_anew_but_by_being_erased(steps in steps(), plan in plans()) {
+        for step in life(&steps, &plan).iter().filter(|step| !step.after.is_erased()) {
+            prop_assert_eq!(step.after.names(), pending().names());
+        }
+    }
+
+    #[test]
     fn whoever_is_erased_is_not_known_and_not_called_any_more(steps in steps(), more in steps(), plan in plans()) {
         let now = person(&life(&steps, &plan).pop().map_or_else(pending, |step| step.after));
         let is_called = now.status == Status::Dispatched;

@@ -237,6 +237,15 @@ proptest! {
     }
 
     #[test]
+    fn what_a_call_is_born_with_stays_until_it_is_deleted(born in born(), steps in steps()) {
+        let rows: Vec<Row> = Life::of(born, &steps).states().map(Session::row).collect();
+        let deleted = rows.iter().position(|row| row.deleted_at.is_some()).unwrap_or(rows.len());
+        for row in &rows[..deleted] {
+            prop_assert_eq!(row.born_with(), rows[0].born_with());
+        }
+    }
+
+    #[test]
     fn two_ticks_equal_one(born in born(), steps in steps(), now in 0..2_000_i64) {
         for session in Life::of(born, &steps).states() {
             let once = after(session.clone(), Command::Tick, now);
