@@ -1,24 +1,23 @@
 //! The writer's loop: batches, their transactions, and what follows a commit.
-use super::{BATCH, Change, Item, Setup, Work, Writer, health::Vitals, places::Places, subscriptions::Subscriptions};
-use crate::{credits::posting::Booking, leases::Since};
+use super::{
+    BATCH, Change, Item, Setup, Work, Writer, batch::Batch, health::Vitals, places::Places,
+    subscriptions::Subscriptions,
+};
+use crate::leases::Since;
 use entities::{
-    Error, Result, boxed, campaign_move,
+    Error, Result, boxed,
     changes::{Applied, Changes, Guard},
     connection::Transaction,
-    delivery::{self, Origin},
     event as stored,
-    ids::{EndpointId, TenantId, TenantScoped},
+    ids::TenantId,
     meta,
     workspace_lease::{self, Taken},
 };
 use futures_util::FutureExt;
-use rules::{
-    commit::{Commit, Committed},
-    event::{self, EventDraft},
-};
-use runtime::{at_rest, supervise::panic_text};
+use rules::commit::{Commit, Committed};
+use runtime::supervise::panic_text;
 use std::{
-    collections::{BTreeMap, HashMap, HashSet},
+    collections::{HashMap, HashSet},
     panic::AssertUnwindSafe,
     sync::{
         Arc,
@@ -47,18 +46,6 @@ pub(super) struct Engine {
     vitals: Arc<Vitals>,
     commits: Arc<AtomicU64>,
     fail_next: Arc<AtomicU32>,
-}
-
-/// A batch on its way: what is written, and what follows once it is.
-struct Batch {
-    subscriptions: Arc<Subscriptions>,
-    places: Places,
-    /// What it writes beside what was handed in: events with their deliveries, and moves of campaigns.
-    made: Changes,
-    events: Vec<Committed>,
-    deliveries: Vec<(TenantScoped<EndpointId>, delivery::Model, Committed)>,
-    /// Tenants that may spend more, or less, than before.
-    credited: Vec<TenantId>,
 }
 
 impl Engine {
@@ -262,22 +249,15 @@ impl Engine {
         if !self.of_outcomes {
             places.make_room(&transaction).await?;
         }
-        let mut draught = Batch {
-            subscriptions,
-            places,
-            made: Changes::default(),
-            events: Vec::new(),
-            deliveries: Vec::new(),
-            credited: Vec::new(),
-        };
+        let mut draught = Batch::new(places, subscriptions);
         let mut of_jobs = Vec::new();
         for item in items.iter_mut() {
             match &mut item.work {
                 Work::Leases(_) => {}
-                Work::Commit(commit) => self.add(commit, &mut draught),
+                Work::Commit(commit) => draught.add(&self.setup, commit),
                 Work::Job(job) | Work::Upkeep(job) => {
                     let mut commit = job(&transaction).await?;
-                    self.add(&mut commit, &mut draught);
+                    draught.add(&self.setup, &mut commit);
                     of_jobs.push(commit.changes);
                 }
             }
@@ -287,7 +267,7 @@ impl Engine {
             Work::Job(_) | Work::Upkeep(_) | Work::Leases(_) => None,
         });
         let mut all: Vec<&Changes> = handed_in.chain(&of_jobs).collect();
-        let booked = self.book(&transaction, &all, &mut draught).await?;
+        let booked = draught.book(&self.setup, &transaction, &all).await?;
         all.push(&booked);
         let times = self.setup.clock.times();
         draught.places.check()?;
@@ -356,113 +336,6 @@ impl Engine {
             leases.took(tenant_id, is_new, Since { last_seen, taken_at });
         }
         Ok(())
-    }
-
-    /// Books what the batch moves, after all that moves it.
-    async fn book(&self, db: &Transaction, all: &[&Changes], draught: &mut Batch) -> Result<Changes> {
-        let movements: Vec<_> = all.iter().flat_map(|one| one.movements.iter().cloned()).collect();
-        if movements.is_empty() {
-            return Ok(Changes::default());
-        }
-        let booking = Booking {
-            terms: &self.setup.terms,
-            ids: &self.setup.ids,
-            now: self.setup.clock.now(),
-            seq: draught.places.next(),
-        };
-        let booked = booking.book(db, &movements).await?;
-        draught.credited.extend(booked.turned);
-        let mut commit = Commit {
-            changes: booked.changes,
-            events: booked.events,
-        };
-        self.add(&mut commit, draught);
-        Ok(commit.changes)
-    }
-
-    /// Gives its rows their places, and makes its events.
-    fn add(&self, commit: &mut Commit, draught: &mut Batch) {
-        for row in &commit.changes.endpoints {
-            Arc::make_mut(&mut draught.subscriptions).apply(row);
-        }
-        self.place(&mut commit.changes, draught);
-        self.tell(&commit.events, draught);
-    }
-
-    fn tell(&self, events: &[EventDraft], draught: &mut Batch) {
-        let all = &mut draught.made;
-        for draft in events {
-            let id = draft.id.unwrap_or_else(|| self.setup.ids.next());
-            let now = self.setup.clock.now();
-            let event = Arc::new(stored::Model {
-                seq: draught.places.next(),
-                id,
-                tenant_id: draft.tenant_id,
-                env: draft.env,
-                event_type: draft.event_type.into(),
-                subject_id: draft.subject_id,
-                created_at: now,
-                body: event::envelope(id, draft, now),
-            });
-            all.events.push(at_rest::sealed(&self.setup.keyring, &event));
-            // A test goes to the endpoint that was named, by the request that asked for it.
-            let receivers = if draft.event_type == "webhook.test" {
-                None
-            } else {
-                draught.subscriptions.0.get(&(draft.tenant_id, draft.env))
-            };
-            for receiver in receivers
-                .into_iter()
-                .flatten()
-                .filter(|receiver| receiver.wants(&event))
-            {
-                let delivery = delivery::Model::new(self.setup.ids.next(), receiver.key.id, &event, Origin::Live, now);
-                if receiver.suspended {
-                    all.deliveries.push(delivery::Model {
-                        status: delivery::Status::Held,
-                        next_attempt_at: None,
-                        ..delivery
-                    });
-                } else {
-                    all.deliveries.push(delivery.clone());
-                    draught.deliveries.push((receiver.key, delivery, event.clone()));
-                }
-            }
-            draught.events.push(event);
-        }
-    }
-
-    /// Gives the facts whose order counts, and which no event tells, their place among all commits; another one with each try.
-    fn place(&self, changes: &mut Changes, draught: &mut Batch) {
-        if changes.dials.is_empty()
-            && changes.message_sends.is_empty()
-            && changes.dnc.is_empty()
-            && changes.campaigns.is_empty()
-        {
-            return;
-        }
-        let seq = draught.places.next();
-        for dial in &mut changes.dials {
-            dial.seq = seq;
-        }
-        for send in &mut changes.message_sends {
-            send.seq = seq;
-        }
-        for entry in &mut changes.dnc {
-            match entry.removed_at {
-                // What it bars, it bars from here on.
-                None => entry.added_seq = seq,
-                Some(_) => entry.removed_seq = Some(seq),
-            }
-        }
-        let now = self.setup.clock.now();
-        // A campaign whose draft and start are one commit has moved twice; the last is what counts.
-        let moves: BTreeMap<_, _> = changes
-            .campaigns
-            .iter()
-            .map(|row| (row.id, campaign_move::Model::of(row, seq, now)))
-            .collect();
-        draught.made.campaign_moves.extend(moves.into_values());
     }
 
     fn committed(&mut self, draught: Batch, applied: Applied) {

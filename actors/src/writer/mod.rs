@@ -8,6 +8,7 @@
 //!
 //! A commit that fails may have reached the disk all the same, or may do so later: that is doubt. Before the next one whatever
 //! may still land is ended ([`Db::renew_writer`]), and the order is read anew inside the new transaction.
+mod batch;
 mod engine;
 mod health;
 mod places;

@@ -25,10 +25,12 @@ pub struct Batch<'a> {
 /// What its text depends on, but for the numbers of its placeholders.
 type Key = (TypeId, OnConflict);
 
+/// Adds a text, its first placeholder with that number.
+type WriteText = Box<dyn Fn(&mut String, usize) + Send + Sync>;
+
 struct Part {
     key: Key,
-    /// Adds the text, its first placeholder with that number.
-    text: Box<dyn Fn(&mut String, usize) + Send + Sync>,
+    text: WriteText,
     values: Vec<Value>,
     /// All of so many rows must be written.
     all_of: Option<i64>,

@@ -102,18 +102,18 @@ fn arrays(rows: usize, columns: usize, value: impl Fn(usize, usize) -> Value) ->
     let mut nulls = vec![vec![0_i64; rows]; columns.div_ceil(BITS)];
     let mut arrays = Vec::with_capacity(columns + nulls.len());
     for column in 0..columns {
+        let (nulls, bit) = (&mut nulls[column / BITS], 1 << (column % BITS));
         let mut kind = None;
-        let mut array = Vec::with_capacity(rows);
-        for row in 0..rows {
+        let not_null = nulls.iter_mut().enumerate().map(|(row, nulls)| {
             let value = value(row, column);
             kind.get_or_insert_with(|| value.array_type());
             if value.is_some() {
-                array.push(value);
-            } else {
-                nulls[column / BITS][row] |= 1 << (column % BITS);
-                array.push(value.dummy_value());
+                return value;
             }
-        }
+            *nulls |= bit;
+            value.dummy_value()
+        });
+        let array: Vec<Value> = not_null.collect();
         arrays.extend(kind.map(|kind| Value::Array(kind, Some(Box::new(array)))));
     }
     arrays.extend(nulls.into_iter().map(Value::from));
