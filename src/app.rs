@@ -1,4 +1,5 @@
 //! The whole service, built from its settings: used by `serve`, by `demo` and by the tests alike.
+pub(crate) mod measures;
 mod opening;
 mod planting;
 mod threads;
@@ -9,7 +10,7 @@ use crate::{
     error::CannotStart,
     http::{
         bulkheads::Bulkheads, docs, documents::DOCUMENTS, middleware, nodes::BetweenNodes, open_streams::Streams,
-        peers::Peers, preflights::Preflights, rate_limits::RateLimits, routes, streams,
+        peers::Peers, preflights::Preflights, rate_limits::RateLimits, routes, streams, system,
     },
     settings::Settings,
     state::State,
@@ -28,7 +29,7 @@ pub(crate) use planting::outbound;
 use runtime::clock::Clock;
 use std::{net::TcpListener, sync::Arc, time::Duration};
 use threads::Threads;
-use upkeep::{keep_up, metrics, watch_lock};
+use upkeep::{keep_up, watch_lock};
 
 pub struct App {
     pub state: web::Data<State>,
@@ -65,7 +66,7 @@ impl App {
         let keeper = Keeper::new(&deps, &tree);
         take_up(&deps, &after_commits, keeper.as_ref()).await;
         // Before anything is measured: what has no recorder is lost.
-        let recorder = metrics();
+        let recorder = measures::recorder();
         if let Err(error) = housekeeping::measure(&deps).await {
             tracing::warn!(%error, "the queues could not be measured; trying again in a minute");
         }
@@ -108,6 +109,24 @@ impl App {
     /// The same for the other nodes.
     pub fn serve_nodes(&self, listener: TcpListener) -> std::io::Result<Server> {
         self.serve_to(listener, true)
+    }
+
+    /// Metrics and health alone, for those who watch.
+    pub fn serve_metrics(&self, listener: TcpListener) -> std::io::Result<Server> {
+        let state = self.state.clone();
+        let server = HttpServer::new(move || {
+            WebApp::new()
+                .app_data(state.clone())
+                .configure(system::watched)
+                .wrap(from_fn(middleware::frame))
+        });
+        let server = server
+            .workers(1)
+            .max_connections(MOST_WATCHERS)
+            .client_request_timeout(Duration::from_secs(10))
+            .shutdown_timeout(1)
+            .disable_signals();
+        Ok(server.listen(listener)?.run())
     }
 
     fn serve_to(&self, listener: TcpListener, between_nodes: bool) -> std::io::Result<Server> {
@@ -249,6 +268,8 @@ const BETWEEN_NODES: Duration = Duration::from_secs(75);
 const PARTING: Duration = Duration::from_secs(10);
 /// Connections to this service; who comes later waits to be let in. The start raises the limit of open files above that.
 const MAX_CONNECTIONS: usize = 10_000;
+/// The same of those who watch.
+const MOST_WATCHERS: usize = 64;
 /// Bytes of a connection that the kernel takes in before they are read. By itself it takes megabytes: whoever is refused would have
 /// sent all of a large body before reading so.
 const RECEIVE_BUFFER: usize = 128 * 1024;

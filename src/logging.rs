@@ -1,5 +1,6 @@
 //! Structured logs. What is secret or personal never gets here: numbers show four digits, secrets none.
 use crate::settings::{LogFormat, Settings};
+use std::io::IsTerminal;
 use tracing::{Level, Metadata};
 use tracing_subscriber::{EnvFilter, filter::filter_fn, fmt, layer::SubscriberExt, util::SubscriberInitExt};
 
@@ -11,7 +12,13 @@ pub fn start(settings: &Settings) -> Result<(), String> {
         .with(filter_fn(keeps_secrets));
     let started = match settings.log_format {
         LogFormat::Text => registry
-            .with(fmt::layer().with_writer(std::io::stderr).with_target(false))
+            // Colours are for people: in a file they are noise.
+            .with(
+                fmt::layer()
+                    .with_writer(std::io::stderr)
+                    .with_ansi(std::io::stderr().is_terminal())
+                    .with_target(false),
+            )
             .try_init(),
         LogFormat::Json => registry
             .with(fmt::layer().json().with_writer(std::io::stderr))

@@ -11,6 +11,7 @@ use crate::{
     leases::Of,
     quiet::LOOK_AT_LEAST_EVERY,
     recording::spooling,
+    restored,
     router::LaneHint,
     trunk::actor::look_at_all,
     voice_clone::samples,
@@ -69,6 +70,8 @@ pub async fn reconcile(deps: &Deps) -> Result<()> {
     // Counted before anything is read: what is committed during the look is looked at by the next.
     let (commits, began) = (deps.writer.commits(), deps.clock.now());
     deps.quiet.look_begins();
+    // Before anything that it puts away is begun again.
+    let to_settle = restored::settle(deps).await;
     // One that fails does not keep the others from their work.
     let kept = [
         lanes(deps).await,
@@ -78,6 +81,7 @@ pub async fn reconcile(deps: &Deps) -> Result<()> {
         left_by_others(deps).await,
     ];
     let at_work = [
+        to_settle,
         recoveries(deps).await,
         imports(deps).await,
         recordings(deps).await,

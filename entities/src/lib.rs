@@ -6,6 +6,7 @@
 pub mod bulk;
 pub mod changes;
 pub mod connection;
+pub mod copy;
 pub mod db;
 pub mod error;
 pub mod fault;
@@ -58,6 +59,7 @@ pub mod number_claim;
 pub mod password_reset;
 pub mod recording;
 pub mod recovery;
+pub mod restored;
 pub mod room;
 pub mod session;
 pub mod sip_leg;

@@ -76,6 +76,13 @@ pub async fn remove(db: &Connection, token_hash: &str) -> Result<()> {
     Ok(())
 }
 
+/// Ends all sessions of all users.
+#[boxed]
+pub async fn remove_all(db: &Connection) -> Result<()> {
+    Entity::delete_many().exec(db).await?;
+    Ok(())
+}
+
 /// Forgets the sessions that ended by time.
 #[boxed]
 pub async fn prune(db: &Connection, created_before: Moment, seen_before: Moment) -> Result<()> {

@@ -1,6 +1,16 @@
 //! What is asked of SMS and of e-mails alike: their tables have these columns in common.
-use crate::{connection::Connection, error::Result, ids::TenantScoped, keys, values::Moment, workspace_lease::Share};
-use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QuerySelect, TryGetable, Value, sea_query::Expr};
+use crate::{
+    connection::Connection,
+    error::Result,
+    ids::{TenantId, TenantScoped},
+    keys,
+    values::Moment,
+    workspace_lease::Share,
+};
+use sea_orm::{
+    ColumnTrait, Condition, EntityTrait, Order, QueryFilter, QueryOrder, QuerySelect, TryGetable, Value,
+    sea_query::{Expr, ExprTrait},
+};
 
 /// A table of messages.
 pub trait Messages: EntityTrait {
@@ -37,6 +47,27 @@ pub async fn ended_at<M: Messages>(db: &Connection, key: TenantScoped<M::Id>) ->
         .columns([M::ENDED_AT, M::SENT_AT]);
     let found: Option<(Option<Moment>, Option<Moment>)> = select.into_tuple().one(db).await?;
     Ok(found.and_then(|(ended_at, sent_at)| ended_at.or(sent_at)))
+}
+
+/// The tenant's messages that a backup says are not handed over, and that may have been by then.
+pub async fn may_have_run<M: Messages>(
+    db: &Connection,
+    tenant: TenantId,
+    by: Moment,
+    limit: u64,
+) -> Result<Vec<TenantScoped<M::Id>>> {
+    let [of, _, id] = M::KEY;
+    let later = Condition::all()
+        .add(Expr::cust("phase = 'scheduled' AND campaign_id IS NULL"))
+        .add(Expr::col("scheduled_at").gt(by));
+    let left = M::find()
+        .filter(of.eq(tenant))
+        .filter(Expr::cust("phase IN ('scheduled', 'queued', 'deferred')"))
+        .filter(Expr::col("created_at").lte(by))
+        .filter(later.not())
+        .order_by(id, Order::Asc)
+        .limit(limit);
+    keys::of(db, left, M::KEY).await
 }
 
 /// Messages that have something to do by then.

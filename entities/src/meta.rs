@@ -31,6 +31,8 @@ pub const FORGOTTEN_ANSWERS: &str = "forgotten_answers";
 
 /// Since when the operator has paused all dispatch, ISO 8601; no row: there is no pause.
 pub const DISPATCH_PAUSED: &str = "dispatch_paused";
+/// There while a backup is being put into this database: no service begins with it.
+pub const RESTORING: &str = "restoring";
 /// When the service that carries calls was last alive, ISO 8601.
 pub const HEARTBEAT: &str = "heartbeat";
 /// The clock as the running service last saw it, in JSON: the next start compares its own with it.

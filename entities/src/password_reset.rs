@@ -56,6 +56,13 @@ pub async fn void(db: &Connection, user: UserId) -> Result<()> {
     Ok(())
 }
 
+/// No link of anybody's opens anything any more.
+#[boxed]
+pub async fn void_all(db: &Connection) -> Result<()> {
+    Entity::delete_many().exec(db).await?;
+    Ok(())
+}
+
 #[boxed]
 pub async fn prune(db: &Connection, created_before: Moment) -> Result<()> {
     Entity::delete_many()

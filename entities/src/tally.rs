@@ -88,6 +88,15 @@ struct Remaining {
     unfinished: i64,
 }
 
+/// Contacts of all campaigns that wait for a call or a message.
+#[boxed]
+pub async fn waiting(db: &Connection) -> Result<i64> {
+    let text = "SELECT CAST(COALESCE(SUM(pending + waiting), 0) AS BIGINT) FROM campaign_tallies";
+    let asked = Statement::from_string(db.get_database_backend(), text);
+    let row = db.query_one_raw(asked).await?;
+    Ok(row.map(|row| row.try_get_by_index(0)).transpose()?.unwrap_or(0))
+}
+
 /// Adds `by` (a model of differences) and answers how many contacts are left unfinished.
 #[boxed]
 pub async fn add(db: &Connection, by: &Model) -> Result<i64> {

@@ -80,6 +80,27 @@ pub async fn pending(db: &DatabaseConnection) -> Result<Vec<&'static str>, DbErr
     Ok(names.filter(|name| !applied.contains(*name)).collect())
 }
 
+/// Those that the database has had, by name.
+pub async fn had(db: &DatabaseConnection) -> Result<Vec<String>, DbErr> {
+    match has_table(db).await? {
+        true => Ok(applied(db).await?.into_iter().collect()),
+        false => Ok(Vec::new()),
+    }
+}
+
+/// Notes that a database has had these: its tables came from elsewhere.
+pub async fn note(db: &impl ConnectionTrait, names: &[String]) -> Result<(), DbErr> {
+    for name in names {
+        note_one(db, name).await?;
+    }
+    Ok(())
+}
+
+/// Does this version know all of them?
+pub fn knows(names: &[String]) -> Result<(), DbErr> {
+    check_known(&names.iter().cloned().collect())
+}
+
 async fn migrate(db: &DatabaseConnection, before: Option<&str>) -> Result<(), DbErr> {
     if pending(db).await?.is_empty() {
         return Ok(());
@@ -119,15 +140,19 @@ async fn make(db: &DatabaseTransaction, migration: &Migration) -> Result<bool, D
         return Ok(false);
     }
     (migration.up)(&Schema(db)).await?;
+    note_one(db, migration.name).await?;
+    Ok(true)
+}
+
+async fn note_one(db: &impl ConnectionTrait, name: &str) -> Result<(), DbErr> {
     let now = SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .unwrap_or_default()
         .as_secs();
-    let values = [migration.name.into(), i64::try_from(now).unwrap_or(i64::MAX).into()];
+    let values = [name.into(), i64::try_from(now).unwrap_or(i64::MAX).into()];
     let text = "INSERT INTO \"seaql_migrations\" (\"version\", \"applied_at\") VALUES ($1, $2)";
-    db.execute_raw(Statement::from_sql_and_values(backend, text, values))
-        .await?;
-    Ok(true)
+    let noted = Statement::from_sql_and_values(db.get_database_backend(), text, values);
+    db.execute_raw(noted).await.map(drop)
 }
 
 /// A database that a newer version has changed is not touched by an older one.

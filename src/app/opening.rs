@@ -7,7 +7,7 @@ use entities::{
     db::{Db, Location},
     ids::NodeId,
     lock::{Holders, Lock},
-    meta, node,
+    meta, node, restored,
     values::Moment,
 };
 use runtime::{
@@ -47,6 +47,13 @@ pub(super) async fn open(
         .await
         .map_err(|why| CannotStart(format!("database_url: {why}")))?;
     let (lock, fence) = (Arc::new(lock), Arc::new(fence));
+    if restored::is_under_way(&db.read).await.map_err(unreadable)? {
+        return Err(CannotStart(
+            "database_url: a backup is being put into this database, or that broke off: wait for `callboard restore`, or empty the database \
+             and restore again"
+                .into(),
+        ));
+    }
     let links = open_secrets(&db, keyring).await?;
     lock.opened().await.map_err(unreadable)?;
     // Before anything takes its time from it.

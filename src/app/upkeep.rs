@@ -2,11 +2,7 @@
 use crate::state::State;
 use actors::deps::Deps;
 use entities::lock::Lock;
-use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
-use std::{
-    sync::{Arc, OnceLock},
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
 /// Looks every second whether another process has taken the database over. The lock on a server's database goes with its
 /// connection: it is taken again every ten seconds, if it can be.
@@ -46,18 +42,4 @@ pub(super) fn keep_up(state: Arc<State>) {
             state.metrics.run_upkeep();
         }
     });
-}
-
-/// One recorder for the process; tests build several apps.
-pub(super) fn metrics() -> PrometheusHandle {
-    static HANDLE: OnceLock<PrometheusHandle> = OnceLock::new();
-    HANDLE
-        .get_or_init(|| {
-            let recorder = PrometheusBuilder::new().build_recorder();
-            let handle = recorder.handle();
-            // Fails if somebody else has installed one: then theirs gets our numbers.
-            let _ = metrics::set_global_recorder(recorder);
-            handle
-        })
-        .clone()
 }

@@ -3,7 +3,7 @@
 use super::commands::{open, print};
 use crate::error::CannotStart;
 use clap::Subcommand;
-use entities::{Error, dispatch_pause};
+use entities::{Error, dispatch_pause, restored};
 use serde_json::json;
 use std::path::PathBuf;
 
@@ -31,6 +31,13 @@ impl Dispatch {
                 )
             }
             Dispatch::Resume => {
+                let left = restored::marks(&db.read).await?.len();
+                if left > 0 {
+                    return Err(CannotStart(format!(
+                        "the database came back from a backup, and in {left} workspaces it is not yet put away what may have run since; start \
+                         `callboard serve`, which does so, and resume then"
+                    )));
+                }
                 let transaction = db.begin().await.map_err(Error::from)?;
                 let was_paused = dispatch_pause::lift(&transaction).await?;
                 transaction.commit().await.map_err(Error::from)?;

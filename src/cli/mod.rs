@@ -1,5 +1,6 @@
 //! The command line.
 pub mod audit;
+mod backup;
 pub mod clock;
 pub mod commands;
 pub mod credits;
@@ -105,6 +106,10 @@ pub enum Command {
     /// Print what is stored, for a program that checks it, or who changed whose access
     #[command(subcommand)]
     Audit(audit::Audit),
+    /// Make a file that holds the whole database and the recordings
+    Backup(backup::Backup),
+    /// Put a backup into a new database
+    Restore(backup::Restore),
     /// Bring the database's schema up to date
     Migrate,
     /// Print the settings in force, secrets hidden
@@ -135,6 +140,8 @@ impl Command {
             Command::Clock(command) => command.run(config, json).await,
             Command::Secrets(command) => command.run(config, json).await,
             Command::Audit(command) => command.run(config).await,
+            Command::Backup(command) => command.run(config, json).await,
+            Command::Restore(command) => command.run(config, json).await,
             Command::Migrate => commands::migrate(config, json).await,
             Command::Config { defaults } => commands::config(config, json, defaults),
             Command::Openapi => commands::openapi(),

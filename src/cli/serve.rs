@@ -3,7 +3,7 @@ use crate::{
     app::{self, App},
     error::CannotStart,
     logging,
-    settings::Settings,
+    settings::{LogFormat, Settings},
 };
 use actix_web::dev::{Server, ServerHandle};
 use adapters::mail::post::Post;
@@ -57,7 +57,10 @@ impl Serve {
         let listener = listen("bind", settings.socket_address()?)?;
         let node = settings.node()?;
         let between = node.as_ref().map(|node| listen("node_bind", node.bind)).transpose()?;
+        let metrics = settings.metrics_address()?;
+        let metrics = metrics.map(|address| listen("metrics_bind", address)).transpose()?;
         tell_of(&settings)?;
+        let log_format = settings.log_format;
         let drain = Duration::from_secs(settings.drain_seconds);
         let database = settings.location()?.shown();
         let url = settings.public_url();
@@ -75,11 +78,26 @@ impl Serve {
         if let Some(between) = between {
             actix_web::rt::spawn(between);
         }
+        let metrics = metrics.map(|listener| app.serve_metrics(listener)).transpose();
+        if let Some(metrics) = metrics.map_err(|error| CannotStart(format!("metrics_bind: {error}")))? {
+            // To the end of the process: whoever watches it sees it drain.
+            actix_web::rt::spawn(metrics);
+        }
         // Before anybody is told: whoever waits for it may end this process at once, and in order.
         let mut stop = StopSignals::listen()?;
         tracing::info!(url, database, "Callboard is ready");
-        if let Some(link) = set_up {
-            eprintln!("\n  There is no user yet. Open this link once to create the first one:\n\n    {link}\n");
+        match (set_up, log_format) {
+            (None, _) => {}
+            (Some(link), LogFormat::Text) => {
+                eprintln!("\n  There is no user yet. Open this link once to create the first one:\n\n    {link}\n");
+            }
+            // Whoever reads the log line by line finds it there.
+            (Some(link), LogFormat::Json) => {
+                tracing::info!(
+                    set_up_link = link,
+                    "there is no user yet: open the link once to create the first one"
+                );
+            }
         }
 
         let mut server = std::pin::pin!(server);

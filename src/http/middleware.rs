@@ -83,8 +83,7 @@ pub async fn frame(
     let pattern = response.request().match_pattern().unwrap_or(path);
     let status = response.status().as_u16();
     let seconds = started.elapsed().as_secs_f64();
-    metrics::histogram!("callboard_http_seconds", "route" => pattern.clone(), "status" => (status / 100).to_string())
-        .record(seconds);
+    measured(&method, &pattern, status).record(seconds);
     tracing::debug!(request_id = id, %method, route = pattern, status, ms = seconds * 1000.0, "request");
     let headers = response.headers_mut();
     let mut put = |name: &'static str, value: &str| {
@@ -105,6 +104,22 @@ pub async fn frame(
         response = response.map_body(|_, body| BoxBody::new(LeftOut(body.size())));
     }
     Ok(ServiceResponse::new(request, keep_back(unread, response)))
+}
+
+/// Methods that nobody knows count as one: strangers make them up.
+fn measured(method: &Method, pattern: &str, status: u16) -> metrics::Histogram {
+    let method = match *method {
+        Method::GET => "GET",
+        Method::HEAD => "HEAD",
+        Method::POST => "POST",
+        Method::PUT => "PUT",
+        Method::PATCH => "PATCH",
+        Method::DELETE => "DELETE",
+        Method::OPTIONS => "OPTIONS",
+        _ => "other",
+    };
+    let (route, status) = (pattern.to_owned(), (status / 100).to_string());
+    metrics::histogram!("callboard_http_seconds", "method" => method, "route" => route, "status" => status)
 }
 
 /// Whatever is left of the request's body does not come in faster than it is wanted.

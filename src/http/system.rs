@@ -1,7 +1,10 @@
 //! Health and metrics, for machines that watch the service.
 use super::error::{ApiError, ApiResult};
-use crate::state::State;
-use actix_web::{HttpRequest, HttpResponse, web::Data};
+use crate::{app::measures::measure_process, state::State};
+use actix_web::{
+    HttpRequest, HttpResponse,
+    web::{self, Data, ServiceConfig},
+};
 use actors::{
     holds::{self, ClockStatus, state::Hold},
     writer::Health,
@@ -59,9 +62,32 @@ pub async fn readyz(state: Data<State>) -> HttpResponse {
     }
 }
 
-/// GET /metrics, in Prometheus' text format.
-pub async fn metrics(state: Data<State>) -> ApiResult<HttpResponse> {
+/// What is answered at `metrics_bind`.
+pub fn watched(config: &mut ServiceConfig) {
+    config
+        .route("/metrics", web::get().to(all_metrics))
+        .route("/healthz", web::get().to(healthz))
+        .route("/readyz", web::get().to(readyz))
+        .default_service(web::to(unknown_route));
+}
+
+/// GET /metrics of the API: for programs of this machine, where no address of its own is set for it.
+pub async fn metrics(state: Data<State>, request: HttpRequest) -> ApiResult<HttpResponse> {
+    let is_ours = request.peer_addr().is_some_and(|peer| peer.ip().is_loopback())
+        && !PROXIED.iter().any(|header| request.headers().contains_key(*header));
+    match state.settings.metrics_bind.is_empty() && is_ours {
+        true => all_metrics(state).await,
+        false => unknown_route(request).await,
+    }
+}
+
+/// A proxy says so.
+const PROXIED: [&str; 2] = ["x-forwarded-for", "forwarded"];
+
+/// In Prometheus' text format.
+async fn all_metrics(state: Data<State>) -> ApiResult<HttpResponse> {
     let deps = &state.deps;
+    measure_process(if deps.db.is_shared() { "postgres" } else { "sqlite" });
     for (kind, count) in state.tree.counts() {
         metrics::gauge!("callboard_actors", "kind" => kind).set(count as f64);
     }

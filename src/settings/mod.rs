@@ -29,6 +29,7 @@ use std::path::PathBuf;
 pub struct Settings {
     pub database_url: String,
     pub bind: String,
+    pub metrics_bind: String,
     pub http_threads: usize,
     pub actor_threads: usize,
     pub io_threads: usize,
@@ -257,6 +258,7 @@ mod tests {
         for (name, value) in [
             ("database_url", "mysql://x"),
             ("bind", "8080"),
+            ("metrics_bind", "9464"),
             ("base_url", "callboard"),
             ("webhook_allow_targets", "nonsense"),
             ("webhook_allow_ports", "80,x"),

@@ -34,6 +34,20 @@ impl Settings {
         })
     }
 
+    /// Where the metrics are answered; `None`: at `bind`.
+    pub fn metrics_address(&self) -> Result<Option<SocketAddr>, BadSetting> {
+        let text = self.metrics_bind.trim();
+        if text.is_empty() {
+            return Ok(None);
+        }
+        let bad = |_| {
+            BadSetting(format!(
+                "metrics_bind: `{text}` is not an address with a port; write 127.0.0.1:9464"
+            ))
+        };
+        text.parse().map(Some).map_err(bad)
+    }
+
     /// Where browsers send their sound.
     pub fn media(&self) -> Result<media::webrtc::MediaSettings, BadSetting> {
         let bind = if self.media_bind.is_empty() {

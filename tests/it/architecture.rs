@@ -375,6 +375,44 @@ fn comments_hold_no_code_that_nobody_runs() {
     assert!(shown > 0, "no text was read");
 }
 
+/// Names of metrics in a text, each after one of `before`.
+fn metrics(text: &str, before: &[&str]) -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    for (at, _) in text.match_indices("callboard_") {
+        let preceded = before.iter().any(|word| text[..at].ends_with(word));
+        let name = text[at..].split(|letter: char| !(letter.is_ascii_lowercase() || letter == '_'));
+        if preceded && let Some(name) = name.into_iter().next() {
+            found.insert(name.to_owned());
+        }
+    }
+    found
+}
+
+/// Whoever reads `/metrics` finds a line of help for each, and whoever reads the table finds each.
+#[test]
+fn every_metric_is_described() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut measured = BTreeSet::new();
+    for folder in CRATES {
+        for (_, text) in rust_files(&root.join(folder)) {
+            measured.extend(metrics(&text, &["counter!(\"", "gauge!(\"", "histogram!(\""]));
+        }
+    }
+    assert!(measured.len() > 50, "{measured:?}");
+    let described = fs::read_to_string(root.join("src/app/measures.rs")).unwrap();
+    let described = metrics(&described, &["counter \"", "gauge \"", "summary \""]);
+    assert_eq!(measured, described);
+    let told = fs::read_to_string(root.join("docs/internals/operations.md")).unwrap();
+    let told = metrics(&told, &["`"]);
+    let silent: Vec<_> = measured.difference(&told).collect();
+    assert!(silent.is_empty(), "not in docs/internals/operations.md: {silent:?}");
+    let gone: Vec<_> = told.difference(&measured).collect();
+    assert!(
+        gone.is_empty(),
+        "in docs/internals/operations.md, and nowhere else: {gone:?}"
+    );
+}
+
 /// What stands in backticks in the documents is in the sources, so whoever looks for it finds it: items such as `a::b`, types, files,
 /// and names of three words or more, such as those of tests.
 #[test]

@@ -93,6 +93,11 @@ impl Keyring {
         (self.current.derived(purpose), previous)
     }
 
+    /// Is it one of these, the current or a previous one?
+    pub fn has(&self, key_id: &str) -> bool {
+        self.current.id == key_id || self.previous.iter().any(|key| key.id == key_id)
+    }
+
     pub fn key_id(&self) -> &str {
         &self.current.id
     }

@@ -144,6 +144,22 @@ async fn too_late(db: &Transaction, campaign: TenantScoped<CampaignId>) -> Resul
     })
 }
 
+/// Cancels whoever waits, so many at most, and answers how many that were.
+pub async fn cancel_waiting(
+    db: &Transaction,
+    campaign: TenantScoped<CampaignId>,
+    rows: usize,
+) -> Result<(usize, Commit)> {
+    let mut commit = Commit::default();
+    let rows = i64::try_from(rows).unwrap_or(i64::MAX);
+    let canceled = entities::contact::cancel(db, campaign.id, rows).await?;
+    let tally = commit.changes.tally(campaign);
+    tally.pending -= canceled.pending;
+    tally.waiting -= canceled.waiting;
+    tally.canceled += canceled.total();
+    Ok((usize::try_from(canceled.total()).unwrap_or(0), commit))
+}
+
 /// Canceled ones say nothing; when the campaign's time is over, each contact is told by its real cause.
 async fn slice(
     deps: &Deps,
@@ -152,16 +168,10 @@ async fn slice(
     reason: CompletedReason,
     rows: usize,
 ) -> Result<(usize, Commit)> {
-    let mut commit = Commit::default();
     if reason == CompletedReason::Canceled {
-        let rows = i64::try_from(rows).unwrap_or(i64::MAX);
-        let canceled = entities::contact::cancel(db, campaign.id, rows).await?;
-        let tally = commit.changes.tally(campaign);
-        tally.pending -= canceled.pending;
-        tally.waiting -= canceled.waiting;
-        tally.canceled += canceled.total();
-        return Ok((usize::try_from(canceled.total()).unwrap_or(0), commit));
+        return cancel_waiting(db, campaign, rows).await;
     }
+    let mut commit = Commit::default();
     let rows = entities::contact::unfinished(db, campaign.id, rows as u64).await?;
     let too_late = too_late(db, campaign).await?;
     for contact in &rows {

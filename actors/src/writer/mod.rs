@@ -15,6 +15,7 @@ mod places;
 mod subscriptions;
 
 pub use health::Health;
+pub use places::leave_free;
 use rules::commit::{Commit, Committed};
 
 use crate::{fence::Fence, leases::Of};

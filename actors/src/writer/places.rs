@@ -66,7 +66,9 @@ impl Places {
     }
 
     async fn counted_on(db: &Connection) -> Result<Self> {
-        let next = last(db).await? + 1;
+        // What was left free stays so.
+        let free = meta::get(db, meta::PLACES).await?.and_then(|place| place.parse().ok());
+        let next = (last(db).await? + 1).max(free.unwrap_or(0));
         Ok(Places { next, end: None })
     }
 
@@ -77,6 +79,15 @@ impl Places {
         let end = Some(next + meta::BLOCK);
         Ok(Places { next, end })
     }
+}
+
+/// Leaves so many places free: others may have been given them, of which this database knows nothing.
+#[boxed]
+pub async fn leave_free(db: &Connection, count: i64) -> Result<()> {
+    let next = last(db).await? + 1;
+    meta::reserve(db, meta::PLACES, next.saturating_add(count))
+        .await
+        .map(drop)
 }
 
 /// The last place that anything was given.

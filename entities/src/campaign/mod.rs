@@ -313,6 +313,30 @@ async fn owners(db: &Connection, share: Share, which: Expr) -> Result<Vec<Tenant
     keys::of(db, mine.filter(which), key).await
 }
 
+/// The tenant's campaigns that are not over, a page at a time, and whether they run or rest by themselves.
+#[boxed]
+pub async fn not_over(
+    db: &Connection,
+    tenant: TenantId,
+    after: Option<CampaignId>,
+    limit: u64,
+) -> Result<Vec<(TenantScoped<CampaignId>, bool)>> {
+    let open = Entity::find()
+        .filter(Column::TenantId.eq(tenant))
+        .filter(Column::Status.ne(Status::Completed))
+        .filter(Column::DeletedAt.is_null());
+    let rows = page::behind(db, open, Column::Id, after, limit).await?;
+    let at_work = |row: &Model| match row.status {
+        Status::Running => true,
+        Status::Paused => row.pause_reason != Some(PauseReason::Manual),
+        Status::Draft | Status::Completed => false,
+    };
+    Ok(rows
+        .iter()
+        .map(|row| (TenantScoped::new(tenant, row.env, row.id), at_work(row)))
+        .collect())
+}
+
 /// All campaigns of all tenants, a page at a time: for the audit.
 pub async fn all_after(db: &Connection, after: Option<CampaignId>, limit: u64) -> Result<Vec<Model>> {
     page::behind(db, Entity::find(), Column::Id, after, limit).await

@@ -13,8 +13,8 @@ pub use options::{Detection, Digits, Options, Recorded, Sandbox, SandboxOutcome,
 pub use quality::Quality;
 pub use queries::{Filter, all_after, list, load, load_even_deleted, of_ids};
 pub use slots::{
-    InUse, Live, Passed, count_in_line, count_queued, in_use, in_use_by_trunk, live, open, phases, queued, sent_back,
-    tenants_in_queue, waiting_on_way, ways_of_waiting,
+    InUse, Live, Passed, count_in_line, count_queued, in_use, in_use_by_trunk, live, may_have_run, open, phases,
+    queued, sent_back, tenants_in_queue, waiting_on_way, ways_of_waiting,
 };
 pub use status::{AnsweredBy, Consent, Direction, EndReason, EndedBy, Evaluator, Phase, Status};
 

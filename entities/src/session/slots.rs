@@ -6,7 +6,7 @@ use crate::{
     error::Result,
     ids::{ApiKeyId, CampaignId, SessionId, TenantId, TenantScoped, TrunkId},
     keys, page,
-    values::{E164, Env},
+    values::{E164, Env, Moment},
     workspace_lease::Share,
 };
 use sea_orm::{
@@ -171,6 +171,29 @@ pub async fn open(
         .order_by(Column::Id, Order::Asc)
         .limit(limit);
     keys::of(db, next, [Column::TenantId, Column::Env, Column::Id]).await
+}
+
+/// The tenant's calls that a backup says are not over, and that may have been placed, or have ended, by then.
+#[boxed]
+pub async fn may_have_run(
+    db: &Connection,
+    tenant: TenantId,
+    by: Moment,
+    limit: u64,
+) -> Result<Vec<TenantScoped<SessionId>>> {
+    let later = Condition::all()
+        .add(Column::Phase.eq(Phase::Scheduled))
+        .add(Column::CampaignId.is_null())
+        .add(Column::ScheduledAt.gt(by));
+    let left = Entity::find()
+        .filter(Column::TenantId.eq(tenant))
+        .filter(is_open())
+        .filter(awaits_nobody())
+        .filter(Column::CreatedAt.lte(by))
+        .filter(later.not())
+        .order_by(Column::Id, Order::Asc)
+        .limit(limit);
+    keys::of(db, left, [Column::TenantId, Column::Env, Column::Id]).await
 }
 
 /// Tenants with a session that waits for a slot.

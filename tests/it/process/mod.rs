@@ -8,6 +8,7 @@ mod migrations;
 mod nodes;
 mod phone;
 mod recorded;
+mod restored;
 mod rooms;
 mod spent;
 mod takeover;

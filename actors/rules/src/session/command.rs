@@ -224,4 +224,6 @@ pub enum RejectReason {
     CampaignOver,
     /// The number that it shows has no trunk any more.
     NoTrunk,
+    /// The database came back from a backup: it may have been placed since.
+    MayHaveRun,
 }

@@ -385,7 +385,7 @@ fn commands() -> Vec<Command> {
     let next = |command: &Command| Some(match command {
         Tick => dispatch_at(15), Dispatch { .. } => extend_by(5), Extend { .. } => postpone_to(400), Postpone { .. } => Release, Release => Reject(OnDnc),
         Reject(OnDnc) => Reject(NotVerified), Reject(NotVerified) => Reject(CapReached), Reject(CapReached) => Reject(OutsideHours), Reject(OutsideHours) => Reject(CampaignOver),
-        Reject(CampaignOver) => Reject(OutOfReach), Reject(OutOfReach) => Reject(NoTrunk), Reject(NoTrunk) => Ring, Ring => PickUp, PickUp => answer_by(Human), Answer { by: Human, .. } => answer_by(Voicemail),
+        Reject(CampaignOver) => Reject(OutOfReach), Reject(OutOfReach) => Reject(NoTrunk), Reject(NoTrunk) => Reject(MayHaveRun), Reject(MayHaveRun) => Ring, Ring => PickUp, PickUp => answer_by(Human), Answer { by: Human, .. } => answer_by(Voicemail),
         Answer { by: Voicemail, .. } => answer_by(Ivr), Answer { by: Ivr, .. } => answer_by(Fax), Answer { by: Fax, .. } => answer_by(Unknown),
         Answer { by: Unknown, .. } => refuse(Busy),
         Refuse { refusal, .. } => match refusal {
@@ -561,6 +561,8 @@ fn before_the_talk() -> Vec<Line> {
         (&["queued"], Reject(CampaignOver), 20, To("Failed, Canceled by System", UNDIALLED)),
         (&["queued"], Reject(OutOfReach), 20, To("Failed, Canceled by System", UNDIALLED)),
         (&["queued"], Reject(NoTrunk), 20, To("Failed, Canceled by System", UNDIALLED)),
+        (&["scheduled", "queued"], Reject(MayHaveRun), 20, To("Failed, Canceled by System", UNDIALLED)),
+        (&["awaiting"], Reject(MayHaveRun), 20, Unchanged),
         (&["queued"], End, 20, To("Failed, Canceled by Api", UNDIALLED)),
         (&["queued"], Shutdown, 20, Unchanged),
         (&["queued"], lose_at(20), 20, Unchanged),

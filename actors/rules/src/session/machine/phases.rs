@@ -15,7 +15,9 @@ pub(super) fn while_waiting(session: Session, command: Command, now: Moment) -> 
         Release if !is_queued && !is_awaiting && session.call.campaign_id.is_some() => enqueue(session, now),
         Dispatch { at, hold } if is_queued || is_awaiting => dispatch(session, at, hold),
         Postpone { until } if is_queued && until > now => postpone(session, until),
-        Reject(reason) if is_queued => canceled(session, EndedBy::System, Some(why_rejected(reason)), now),
+        Reject(reason) if is_queued || reason == RejectReason::MayHaveRun && !is_awaiting => {
+            canceled(session, EndedBy::System, Some(why_rejected(reason)), now)
+        }
         Abandon(abandoned) if is_awaiting => abandon(session, abandoned, now),
         // As if the room had been ended.
         End if is_awaiting && session.call.room_id.is_some() => expire(session, now),

@@ -103,6 +103,9 @@ pub(super) fn why_rejected(reason: RejectReason) -> &'static str {
         RejectReason::CapReached => "the number was called too often while the call waited",
         RejectReason::CampaignOver => "its campaign was over before the trunk had room for it",
         RejectReason::NoTrunk => "the number that it calls from has no trunk any more",
+        RejectReason::MayHaveRun => {
+            "the service came back from a backup, and the call may have been placed since that was made"
+        }
         RejectReason::OutsideHours => "the calling hours were over before a slot became free",
     }
 }

@@ -585,6 +585,7 @@ fn who_waited_in_vain_is_told_why() {
         (RejectReason::CapReached, "too often"),
         (RejectReason::OutsideHours, "calling hours"),
         (RejectReason::CampaignOver, "campaign was over"),
+        (RejectReason::MayHaveRun, "came back from a backup"),
         (RejectReason::OutOfReach, "the number's country"),
     ] {
         let row = after(state("queued"), Command::Reject(reason), 20).row();

@@ -1,0 +1,83 @@
+//! A database that came back from a backup does not know what has run since. Each workspace has a mark, a row of `meta`, until all that may
+//! have run is put away; while there is one, dispatch stays paused.
+use crate::{
+    boxed, bulk,
+    bulk::OnConflict,
+    connection::Connection,
+    dispatch_pause,
+    error::{Error, Result},
+    ids::TenantId,
+    login, meta, password_reset, tally, tenant,
+    values::Moment,
+};
+use sea_orm::entity::prelude::*;
+
+/// How the keys of the marks begin; the workspace's id follows.
+const PREFIX: &str = "restored/";
+
+/// What may have run between a backup and its restore.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MayHaveRun {
+    pub workspaces: u64,
+    /// Contacts that were waiting for a call or a message.
+    pub contacts: i64,
+}
+
+/// From here on until [`end`] no service begins with this database. Works with the schema of any version.
+#[boxed]
+pub async fn begin(db: &Connection, now: Moment) -> Result<()> {
+    meta::set(db, meta::RESTORING, &now.to_string()).await
+}
+
+#[boxed]
+pub async fn end(db: &Connection) -> Result<()> {
+    meta::remove(db, meta::RESTORING).await.map(drop)
+}
+
+/// Has [`begin`] been called, and not [`end`]?
+#[boxed]
+pub async fn is_under_way(db: &Connection) -> Result<bool> {
+    Ok(meta::get(db, meta::RESTORING).await?.is_some())
+}
+
+/// Marks every workspace, pauses dispatch, and lets go of sign-ins and of links for new passwords, for one that was used or ended since would
+/// be valid again. `as_of`: until when something may have run.
+#[boxed]
+pub async fn mark(db: &Connection, as_of: Moment, now: Moment) -> Result<MayHaveRun> {
+    dispatch_pause::begin(db, now).await?;
+    login::remove_all(db).await?;
+    password_reset::void_all(db).await?;
+    let row = |tenant: tenant::Model| meta::Model {
+        key: format!("{PREFIX}{}", tenant.id),
+        value: as_of.to_string(),
+    };
+    let rows: Vec<_> = tenant::all(db).await?.into_iter().map(row).collect();
+    bulk::save(db, &rows, OnConflict::Replace).await?;
+    Ok(MayHaveRun {
+        workspaces: rows.len() as u64,
+        contacts: tally::waiting(db).await?,
+    })
+}
+
+/// The workspaces that have one, and until when something of theirs may have run.
+#[boxed]
+pub async fn marks(db: &Connection) -> Result<Vec<(TenantId, Moment)>> {
+    let select = meta::Entity::find().filter(meta::Column::Key.starts_with(PREFIX));
+    let read = |row: meta::Model| {
+        let tenant = row.key.strip_prefix(PREFIX).and_then(|id| Uuid::parse_str(id).ok());
+        let bad = || Error::Corrupt {
+            table: "meta",
+            column: "value",
+            id: row.key.clone(),
+        };
+        let tenant = tenant.map(TenantId).ok_or_else(bad)?;
+        Ok((tenant, Moment::parse(&row.value).map_err(|_| bad())?))
+    };
+    select.all(db).await?.into_iter().map(read).collect()
+}
+
+/// Nothing of that workspace is left that may have run.
+#[boxed]
+pub async fn settle(db: &Connection, tenant: TenantId) -> Result<()> {
+    meta::remove(db, &format!("{PREFIX}{tenant}")).await.map(drop)
+}

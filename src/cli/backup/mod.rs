@@ -1,0 +1,210 @@
+//! `callboard backup` and `callboard restore`: a copy of everything in one file, made beside a running `serve`, and back.
+mod archive;
+mod postgres;
+mod restore;
+
+pub use restore::Restore;
+
+use super::commands::print;
+use crate::{error::CannotStart, settings::Settings};
+use archive::{Kind, Manifest, Writer, private, verify};
+use clap::Args;
+use entities::{Error, connection::Connection, copy, db::Location, meta, values::Moment};
+use runtime::clock::Clock;
+use sea_orm::{ConnectOptions, Database};
+use std::path::{Path, PathBuf};
+
+/// Makes a file that holds the whole database as it is at one moment, and the recordings
+///
+/// Works beside a running `serve`. The file is verified after it was written. It does not hold the secret key, without which it is of no use:
+/// keep that elsewhere.
+#[derive(Args)]
+pub struct Backup {
+    /// The file to make; it must not exist
+    file: PathBuf,
+    /// Leave the recordings out
+    #[arg(long)]
+    without_recordings: bool,
+}
+
+impl Backup {
+    pub async fn run(self, config: Option<PathBuf>, json: bool) -> Result<(), CannotStart> {
+        let settings = Settings::load(config, &[])?;
+        let location = settings.location()?;
+        let recordings = match (self.without_recordings, folder_of(&settings)) {
+            (true, _) => None,
+            (false, Some(folder)) => Some(folder),
+            (false, None) => {
+                return Err(CannotStart(format!(
+                    "recordings: {} is not a folder, and its bucket is copied by its own means: add --without-recordings",
+                    settings.recordings
+                )));
+            }
+        };
+        let manifest = make(&self.file, &location, recordings.as_deref()).await?;
+        let bytes = std::fs::metadata(&self.file).map_or(0, |file| file.len());
+        if json {
+            print(&serde_json::json!({ "file": self.file, "bytes": bytes, "manifest": manifest }));
+        } else {
+            let kept = match &manifest.recordings {
+                Some(recordings) => format!("{} recordings", recordings.files),
+                None => "no recordings".into(),
+            };
+            println!(
+                "{}: {bytes} bytes, with {} as of {} and {kept}; verified. It opens only with secret key {}, which is not in it.",
+                self.file.display(),
+                location.shown(),
+                manifest.taken_at,
+                manifest.secret_key_id
+            );
+        }
+        Ok(())
+    }
+}
+
+/// Where recordings lie, if that is a folder.
+fn folder_of(settings: &Settings) -> Option<PathBuf> {
+    (!settings.recordings.contains("://")).then(|| PathBuf::from(&settings.recordings))
+}
+
+/// A file that is removed again unless it gets its name.
+struct Partial(PathBuf);
+
+impl Partial {
+    /// Beside `file`, so that it can be given that name.
+    fn of(file: &Path, what: &str) -> Self {
+        let mut name = file.as_os_str().to_owned();
+        name.push(format!(".{what}"));
+        Partial(name.into())
+    }
+}
+
+impl Drop for Partial {
+    fn drop(&mut self) {
+        for end in ["", "-wal", "-shm", "-journal"] {
+            let mut name = self.0.as_os_str().to_owned();
+            name.push(end);
+            let _ = std::fs::remove_file(name);
+        }
+    }
+}
+
+/// Nothing is at `file` before all of it is.
+fn give_name(partial: &Partial, file: &Path) -> std::io::Result<()> {
+    std::fs::rename(&partial.0, file)?;
+    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
+    std::fs::File::open(folder.unwrap_or(Path::new(".")))?.sync_all()
+}
+
+fn cannot_write(file: &Path, error: &std::io::Error) -> CannotStart {
+    CannotStart(format!("cannot write {}: {error}", file.display()))
+}
+
+async fn make(file: &Path, location: &Location, recordings: Option<&Path>) -> Result<Manifest, CannotStart> {
+    if file.exists() {
+        return Err(CannotStart(format!("{} exists; name a new file", file.display())));
+    }
+    let (migrations, secret_key_id) = known(location).await?;
+    let (copied, archive) = (Partial::of(file, "database"), Partial::of(file, "partial"));
+    for stale in [&copied.0, &archive.0] {
+        if stale.exists() {
+            return Err(CannotStart(format!(
+                "{} is left by another backup into the same file: if none is running, remove it",
+                stale.display()
+            )));
+        }
+    }
+    let taken_at = Clock::wall().now();
+    let database = copy_database(location, &copied.0).await?;
+    let cannot = |error| cannot_write(file, &error);
+    let mut writer = Writer::new(private(&archive.0).map_err(cannot)?);
+    let (bytes, sha256) = writer.database(&copied.0).map_err(cannot)?;
+    let recordings = recordings
+        .map(|folder| writer.recordings(folder))
+        .transpose()
+        .map_err(cannot)?;
+    let manifest = Manifest {
+        format: archive::FORMAT,
+        callboard: env!("CARGO_PKG_VERSION").into(),
+        database,
+        taken_at,
+        migrations,
+        secret_key_id,
+        bytes,
+        sha256,
+        recordings,
+    };
+    writer.finish(&manifest).map_err(cannot)?;
+    if verify(&archive.0)? != manifest {
+        return Err(CannotStart(format!(
+            "{}: what was written is not what is there",
+            file.display()
+        )));
+    }
+    give_name(&archive, file).map_err(cannot)?;
+    Ok(manifest)
+}
+
+async fn copy_database(location: &Location, to: &Path) -> Result<Kind, CannotStart> {
+    // Before anything is in it.
+    drop(private(to).map_err(|error| cannot_write(to, &error))?);
+    match location {
+        Location::Sqlite(path) => {
+            let cannot = |error: Error| CannotStart(format!("database_url: cannot copy {}: {error}", path.display()));
+            copy::write(path, to).await.map_err(cannot)?;
+            let found = copy::check(to).await.map_err(cannot)?;
+            found.map_err(|fault| CannotStart(format!("database_url: {} is damaged: {fault}", path.display())))?;
+            Ok(Kind::Sqlite)
+        }
+        Location::Postgres(url) => {
+            postgres::dump(url, to)?;
+            postgres::check(to)?;
+            Ok(Kind::Postgres)
+        }
+    }
+}
+
+/// What the database's schema has had, and the key that its secrets are sealed with. Makes no file and migrates nothing.
+async fn known(location: &Location) -> Result<(Vec<String>, String), CannotStart> {
+    let db = look(location).await?;
+    let migrations = migration::had(&db).await;
+    let migrations = migrations.map_err(|error| CannotStart::database("read", location, &error))?;
+    if migrations.is_empty() {
+        return Err(CannotStart(format!(
+            "database_url: {} has no Callboard database in it",
+            location.shown()
+        )));
+    }
+    let db = Connection::from(db);
+    let check = meta::get(&db, meta::SECRET_CHECK).await?;
+    db.close().await;
+    let key = check
+        .as_deref()
+        .and_then(|sealed| sealed.split_once('.'))
+        .map(|(id, _)| id.to_owned());
+    let never = || {
+        CannotStart(format!(
+            "database_url: {} was never served: there is nothing to copy",
+            location.shown()
+        ))
+    };
+    Ok((migrations, key.ok_or_else(never)?))
+}
+
+async fn look(location: &Location) -> Result<sea_orm::DatabaseConnection, CannotStart> {
+    let mut options = ConnectOptions::new(match location {
+        Location::Sqlite(path) => format!("sqlite://{}?mode=ro", path.display()),
+        Location::Postgres(url) => url.clone(),
+    });
+    options.max_connections(1).sqlx_logging(false);
+    let opened = Database::connect(options).await;
+    opened.map_err(|error| CannotStart::database("open", location, &error))
+}
+
+/// `now`, or a time.
+fn moment(text: &str) -> Result<Moment, String> {
+    match text {
+        "now" => Ok(Clock::wall().now()),
+        text => Moment::parse(text),
+    }
+}

@@ -1,0 +1,317 @@
+//! A drill: a backup is made beside a service that calls, that service is lost a while later, and the backup is put into a new place.
+//! Nothing that was acknowledged before the backup is missing, and nobody is called again because of the restore.
+use super::{
+    Calls, Place, json_of, on_disk, pause, stderr, terminate,
+    the_law::{lines, millis},
+};
+use crate::{
+    audit::{Evidence, check, report},
+    world::{Backend, TestDatabase},
+};
+use serde_json::{Value, json};
+use std::{
+    collections::BTreeSet,
+    path::Path,
+    process::{Output, Stdio},
+};
+
+const CONTACTS: usize = 160;
+const LIMIT: usize = 30;
+
+/// With the programs that PostgreSQL brings.
+fn run(place: &Place, arguments: &[&str]) -> Output {
+    let mut command = place.command(arguments);
+    command.env("PATH", std::env::var_os("PATH").unwrap());
+    command.stdin(Stdio::null()).output().unwrap()
+}
+
+fn log_of(place: &Place) -> std::path::PathBuf {
+    place.folder.path().join("carrier.log")
+}
+
+/// Whom its carrier was asked to call.
+fn called(place: &Place) -> Vec<Value> {
+    let log = std::fs::read_to_string(log_of(place)).unwrap_or_default();
+    lines(&log)
+        .into_iter()
+        .filter(|line| line["what"] == "placed")
+        .collect()
+}
+
+fn numbers(called: &[Value]) -> BTreeSet<&str> {
+    called.iter().map(|line| line["to"].as_str().unwrap()).collect()
+}
+
+/// The log of the carrier as the backup can know it: of calls that it knows, and those that it has lost end there.
+fn carried(place: &Place, dump: &[Value], backed_up_at: i64) -> Vec<Value> {
+    let mut carried = Vec::new();
+    let log = lines(&std::fs::read_to_string(log_of(place)).unwrap());
+    // What was dialled after the backup is a call of the lost service alone.
+    let dialled = |line: &&Value| line["kind"] == "session" && !line["intent_seq"].is_null();
+    for session in dump.iter().filter(dialled) {
+        let is_lost = session["end_reason"] == "node_lost";
+        for line in log.iter().filter(|line| line["session"] == session["id"]) {
+            if line["what"] == "placed" && is_lost {
+                let mut ended = line.clone();
+                (ended["what"], ended["at"]) = ("ended".into(), (backed_up_at * 1_000).into());
+                carried.extend([line.clone(), ended]);
+            } else if !is_lost {
+                carried.push(line.clone());
+            }
+        }
+    }
+    carried.sort_by_key(|line| line["at"].as_i64());
+    carried
+}
+
+fn a_restore_loses_nothing_and_calls_nobody_again(backend: Backend) {
+    on_disk(backend, async |place: Place| {
+        let environment = |place: &Place| {
+            let log = log_of(place).to_str().unwrap().to_owned();
+            vec![
+                ("CALLBOARD_SANDBOX_SPEED", "20".to_owned()),
+                ("CALLBOARD_SANDBOX_LOG", log),
+            ]
+        };
+        let key = place.workspace();
+        let mut serving = super::serve(&place, &environment(&place));
+        let api = Calls::to(&place, key.clone());
+        api.limit_concurrency(LIMIT).await;
+        let agent = json!({ "name": "Ann", "prompt": "x", "recording": { "enabled": true } });
+        let agent = api.post("/v1/agents", agent).await;
+        let digits = [0, 1, 0, 2, 0, 9, 0, 3];
+        let contacts: Vec<_> = (0..CONTACTS)
+            .map(|n| json!({ "phone_number": format!("+15002{n:05}{}", digits[n % digits.len()]) }))
+            .collect();
+        let campaign = json!({
+            "name": "Half", "agent_id": agent["id"], "contacts": contacts, "pacing": { "calls_per_second": 10 },
+            "retry": { "max_attempts": 2, "min_gap_minutes": 0 },
+            "schedule": { "windows": [{ "start": "00:00", "end": "24:00" }] },
+        });
+        let campaign = api.post("/v1/campaigns/run", campaign).await;
+        let draft = json!({ "name": "Prepared", "agent_id": agent["id"] });
+        let draft = api.post("/v1/campaigns", draft).await;
+        let prepared = format!("/v1/campaigns/{}", draft["id"].as_str().unwrap());
+        let contacts = json!({ "contacts": [{ "phone_number": "+15002990000" }] });
+        api.post(&format!("{prepared}/contacts"), contacts).await;
+        let later = chrono::Utc::now() + chrono::Duration::hours(2);
+        let soon = chrono::Utc::now() + chrono::Duration::seconds(12);
+        let scheduled = async |at: chrono::DateTime<chrono::Utc>, number: &str| {
+            let call = json!({ "to_number": number, "agent_id": agent["id"], "scheduled_at": at.to_rfc3339() });
+            api.post("/v1/sessions", call).await
+        };
+        let (soon, later) = (
+            scheduled(soon, "+15002991000").await,
+            scheduled(later, "+15002992000").await,
+        );
+        let entry = api.post("/v1/dnc", json!({ "phone_number": "+15002000050" })).await;
+        let path = format!("/v1/campaigns/{}", campaign["id"].as_str().unwrap());
+        let reached = |campaign: &Value, at_least: i64| {
+            let counts = &campaign["counts"];
+            CONTACTS as i64 - counts["pending"].as_i64().unwrap() >= at_least
+        };
+        api.until(&path, |campaign| reached(campaign, 40)).await;
+        let acknowledged = vec![
+            json!({ "kind": "campaign", "id": campaign["id"] }),
+            json!({ "kind": "campaign", "id": draft["id"] }),
+            json!({ "kind": "session", "id": soon["id"] }),
+            json!({ "kind": "session", "id": later["id"] }),
+            json!({ "kind": "dnc", "id": entry["id"], "number": "+15002000050" }),
+        ];
+
+        // Beside it.
+        let file = place.folder.path().join("backup");
+        let file = file.to_str().unwrap();
+        let made = run(&place, &["--json", "backup", file]);
+        assert!(made.status.success(), "{}", stderr(&made));
+        let (made, backed_up_at) = (json_of(&made), millis());
+        assert_eq!(
+            made["manifest"]["database"],
+            match backend {
+                Backend::Sqlite => "sqlite",
+                Backend::Postgres => "postgres",
+            },
+            "{made}"
+        );
+        assert!(made["manifest"]["recordings"]["files"].as_u64().is_some(), "{made}");
+        assert!(stderr(&place.run(&["backup", file])).contains("exists; name a new file"));
+        api.until(&path, |campaign| reached(campaign, 90)).await;
+        api.until(&format!("/v1/sessions/{}", soon["id"].as_str().unwrap()), |call| {
+            call["phase"] != "scheduled"
+        })
+        .await;
+        pause(300).await;
+        serving.kill().unwrap();
+        serving.wait().unwrap();
+        let before = called(&place);
+        assert!(numbers(&before).contains("+15002991000"));
+        let newest = lines(&String::from_utf8(place.run(&["audit", "dump"]).stdout).unwrap());
+        let newest = newest.iter().filter_map(|line| line["seq"].as_i64()).max().unwrap();
+
+        // Into another place, by whoever has the key.
+        let Some(database) = TestDatabase::on_disk(backend).await else {
+            return;
+        };
+        let mut other = Place::with(database);
+        assert_refused(&other, file, &["--as-of", "now"], "sealed with key");
+        other.key.clone_from(&place.key);
+        assert_refused(&other, file, &[], "--as-of");
+        assert_refused(
+            &other,
+            file,
+            &["--as-of", "2020-01-01T00:00:00Z"],
+            "before the backup was made",
+        );
+        assert_refused(&other, file, &["--as-of", "yesterday"], "is not a time");
+        let half = std::fs::read(file).unwrap();
+        let broken = place.folder.path().join("broken");
+        std::fs::write(&broken, &half[..half.len() / 2]).unwrap();
+        assert_refused(
+            &other,
+            broken.to_str().unwrap(),
+            &["--as-of", "now"],
+            "is not a whole backup",
+        );
+        let restored = run(&other, &["--json", "restore", file, "--as-of", "now"]);
+        assert!(restored.status.success(), "{}", stderr(&restored));
+        let restored = json_of(&restored);
+        assert_eq!(restored["may_have_run"]["workspaces"], 1, "{restored}");
+        assert!(
+            restored["may_have_run"]["contacts"].as_i64().unwrap() > 50,
+            "{restored}"
+        );
+        assert_refused(
+            &other,
+            file,
+            &["--as-of", "now"],
+            match backend {
+                Backend::Sqlite => "exists; move it away",
+                Backend::Postgres => "has tables",
+            },
+        );
+
+        // Nothing leaves before all is put away.
+        let early = other.run(&["dispatch", "resume"]);
+        assert!(stderr(&early).contains("not yet put away"), "{}", stderr(&early));
+        let mut serving = super::serve(&other, &environment(&other));
+        let api = Calls::to(&other, key);
+        for _ in 0..600 {
+            if other.run(&["dispatch", "resume"]).status.success() {
+                break;
+            }
+            pause(100).await;
+        }
+        assert_eq!(api.get(&path).await["status"], "paused");
+        api.post(&format!("{path}/resume"), json!({})).await;
+        let done = api.until(&path, |campaign| campaign["status"] == "completed").await;
+        assert!(done["counts"]["canceled"].as_i64().unwrap() > 50, "{done}");
+        // Whoever starts what has been prepared calls nobody either: it may have been started since.
+        let started = api.try_post(&format!("{prepared}/start")).await;
+        let call = api
+            .get(&format!("/v1/sessions/{}", later["id"].as_str().unwrap()))
+            .await;
+        assert_eq!(call["phase"], "scheduled", "{call}");
+        let call = api.get(&format!("/v1/sessions/{}", soon["id"].as_str().unwrap())).await;
+        assert_eq!(
+            (&call["status"], &call["end_reason"]),
+            (&json!("failed"), &json!("canceled")),
+            "{call}"
+        );
+        assert_eq!(called(&other), Vec::<Value>::new(), "started: {started}");
+        // What is asked for anew goes on as ever, and its places come after all that the lost service gave.
+        let again = api
+            .post(
+                "/v1/sessions",
+                json!({ "to_number": "+15002993000", "agent_id": agent["id"] }),
+            )
+            .await;
+        api.until(&format!("/v1/sessions/{}", again["id"].as_str().unwrap()), |call| {
+            call["phase"] == "ended"
+        })
+        .await;
+        assert_eq!(called(&other).len(), 1);
+        let newest_event = api.get("/v1/events?limit=1").await["data"][0].clone();
+        let dump = other.run(&["audit", "dump"]);
+        let dump = lines(&String::from_utf8(dump.stdout).unwrap());
+        let placed = |line: &&Value| line["kind"] == "event" && line["id"] == newest_event["id"];
+        assert!(dump.iter().find(placed).unwrap()["seq"].as_i64().unwrap() > newest);
+        terminate(&mut serving);
+
+        let mut carrier = carried(&place, &dump, backed_up_at);
+        carrier.extend(lines(&std::fs::read_to_string(log_of(&other)).unwrap()));
+        let evidence = Evidence {
+            dump,
+            carrier,
+            provider: Vec::new(),
+            acknowledged,
+            files: None,
+            taken_at: Some(millis()),
+            kills: Vec::new(),
+            limit: LIMIT,
+            rate: 20.0,
+            burst: 20.0,
+            settled: false,
+        };
+        let breaches = check(&evidence);
+        assert!(breaches.is_empty(), "{}", report(&breaches));
+    });
+}
+
+fn assert_refused(place: &Place, file: &str, arguments: &[&str], words: &str) {
+    let arguments: Vec<&str> = ["restore", file].iter().chain(arguments).copied().collect();
+    let refused = run(place, &arguments);
+    assert!(!refused.status.success(), "{arguments:?}");
+    assert!(stderr(&refused).contains(words), "{arguments:?}: {}", stderr(&refused));
+}
+
+#[test]
+fn a_restore_loses_nothing_and_calls_nobody_again_on_sqlite() {
+    a_restore_loses_nothing_and_calls_nobody_again(Backend::Sqlite);
+}
+#[test]
+fn a_restore_loses_nothing_and_calls_nobody_again_on_postgres() {
+    a_restore_loses_nothing_and_calls_nobody_again(Backend::Postgres);
+}
+
+/// Who moves to another machine stops the service first: then everything goes on where it was.
+#[test]
+fn where_nothing_has_run_since_everything_goes_on() {
+    on_disk(Backend::Sqlite, async |place: Place| {
+        let key = place.workspace();
+        let mut serving = place.serve(&[("CALLBOARD_START_PAUSED", "true")]);
+        let api = Calls::to(&place, key.clone());
+        let agent = api.post("/v1/agents", json!({ "name": "Ann", "prompt": "x" })).await;
+        let campaign =
+            json!({ "name": "All", "agent_id": agent["id"], "contacts": [{ "phone_number": "+15002990000" }] });
+        let campaign = api.post("/v1/campaigns/run", campaign).await;
+        terminate(&mut serving);
+        let file = place.folder.path().join("backup");
+        let file = file.to_str().unwrap();
+        let made = place.run(&["backup", file, "--without-recordings"]);
+        assert!(made.status.success(), "{}", stderr(&made));
+        let said = String::from_utf8_lossy(&made.stdout).into_owned();
+        assert!(said.contains("verified") && said.contains("no recordings"), "{said}");
+        assert_is_private(file.as_ref());
+
+        let Some(database) = TestDatabase::on_disk(Backend::Sqlite).await else {
+            return;
+        };
+        let mut other = Place::with(database);
+        other.key.clone_from(&place.key);
+        let restored = other.run(&["restore", file, "--nothing-has-run"]);
+        assert!(restored.status.success(), "{}", stderr(&restored));
+        assert!(other.run(&["dispatch", "resume"]).status.success());
+        let mut serving = other.serve(&[("CALLBOARD_SANDBOX_SPEED", "40")]);
+        let api = Calls::to(&other, key);
+        let path = format!("/v1/campaigns/{}", campaign["id"].as_str().unwrap());
+        let done = api.until(&path, |campaign| campaign["status"] == "completed").await;
+        assert_eq!(done["counts"]["completed"], 1, "{done}");
+        terminate(&mut serving);
+    });
+}
+
+fn assert_is_private(file: &Path) {
+    use std::os::unix::fs::PermissionsExt;
+    let mode = file.metadata().unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+}
