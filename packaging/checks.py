@@ -239,10 +239,7 @@ def the_workflow_pins_its_actions():
 
 
 def the_debian_package_finds_its_files():
-    block = re.search(r"```toml\n(.*?)```", (HERE / "debian/README.md").read_text(), re.S).group(1)
-    # Once it is in Cargo.toml, that one counts.
-    cargo = tomllib.loads((ROOT / "Cargo.toml").read_text()) if (ROOT / "Cargo.toml").exists() else {}
-    deb = cargo.get("package", {}).get("metadata", {}).get("deb") or tomllib.loads(block)["package"]["metadata"]["deb"]
+    deb = tomllib.loads((ROOT / "Cargo.toml").read_text())["package"]["metadata"]["deb"]
     installed = set()
     for source, target, _ in deb["assets"]:
         if not source.startswith("target/release/") and not list(ROOT.glob(source)):

@@ -77,6 +77,8 @@ pub struct Shared {
     pub closings: Running<CampaignId>,
     /// Workspaces whose campaigns' contacts are judged anew.
     pub reviews: Running<TenantId>,
+    /// Workspaces of which it is put away what may have run before a restore.
+    pub restores: Running<TenantId>,
     /// Talks that are being classified.
     pub evaluations: Evaluations,
     /// Who takes the money for credits.

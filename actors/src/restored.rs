@@ -1,6 +1,6 @@
 //! After a restore: whatever a backup says is still to be done may have been done since, so it is put away, and whoever knows better begins
 //! it anew. A look that recurs, like all of [`reconcile`](crate::reconcile): a crash in the middle loses nothing of it, and dispatch stays
-//! paused until a workspace's mark is gone.
+//! paused until each workspace's mark is gone. What has been made since the restore is left alone.
 //!
 //! | What the backup says | What becomes of it |
 //! |---|---|
@@ -8,15 +8,17 @@
 //! | a call waits for its turn or its time | it fails, unless it was for a moment after the loss |
 //! | a message is not handed over | it is canceled, unless it was for a moment after the loss |
 //! | a campaign runs, or rests until its hours open | it is paused |
-//! | a contact waits, of a campaign that is not over | it is canceled |
-//! | a list is being read in | it is read to its end, and whom it has added is canceled |
+//! | a campaign was to start by then | it is started and paused |
+//! | a campaign is to start after the loss | nothing |
+//! | a contact waits, of any other campaign that is not over | it is canceled |
 use crate::{campaign::actor::cancel_waiting, deps::Deps, router::Mailbox, slices::Slices};
 use entities::{
-    Error, Result, boxed, campaign, email_message,
-    ids::{CampaignId, TenantId, TenantScoped},
-    import,
+    Error, Result, boxed,
+    campaign::{self, Model as Campaign, PauseReason, Status},
+    email_message,
+    ids::{ContactId, TenantId, TenantScoped},
     message::{self, Messages},
-    restored, session, sms_message,
+    restored, session, sms_message, tally,
     values::Moment,
 };
 use rules::{
@@ -25,14 +27,15 @@ use rules::{
     message::{machine::Command as MessageCommand, outgoing::Outgoing},
     session::command::{Command as SessionCommand, RejectReason},
 };
+use std::fmt::Display;
 
-/// The second one usually finds nothing.
-const LOOKS: u32 = 3;
 /// What is read at once, and the most contacts of one transaction.
-const PAGE: u64 = 1_000;
+const PAGE: u64 = 500;
 const MOST: usize = 250;
+/// The second look usually finds nothing.
+const LOOKS: u32 = 3;
 
-/// Answers whether a mark is left.
+/// Answers whether a mark is left. Of each workspace that has one a job puts away the rest.
 #[boxed]
 pub async fn settle(deps: &Deps) -> Result<bool> {
     let mut left = false;
@@ -40,102 +43,157 @@ pub async fn settle(deps: &Deps) -> Result<bool> {
         if deps.fence.leases().check(tenant).is_err() {
             continue;
         }
-        let mut is_settled = false;
-        for _ in 0..LOOKS {
-            is_settled = is_settled || settle_one(deps, tenant, as_of).await?;
+        left = true;
+        // Before a call of theirs ends: a campaign that has nobody left would be over, and contacts could not be opened again.
+        if let Err(error) = pause_campaigns(deps, tenant, as_of).await {
+            tracing::warn!(%error, %tenant, "campaigns could not be paused after the restore; trying again soon");
         }
-        left |= !is_settled;
-        if is_settled {
-            remove_mark(deps, tenant).await?;
-            tracing::info!(%tenant, "what may have run since the backup is put away");
-        }
+        let work = {
+            let deps = deps.clone();
+            async move { put_away(&deps, tenant, as_of).await }
+        };
+        deps.jobs.run(&deps.restores, tenant, "look after a restore", work);
     }
     Ok(left)
 }
 
-/// Answers whether nothing is left. Each step makes less of what the steps after it look for, and whatever one has brought to light is found
-/// by the next look.
-async fn settle_one(deps: &Deps, tenant: TenantId, as_of: Moment) -> Result<bool> {
-    let calls = calls(deps, tenant, as_of).await?;
-    let texts = messages::<sms_message::Entity, _>(deps, deps.router.sms(), tenant, as_of).await?;
-    let emails = messages::<email_message::Entity, _>(deps, deps.router.emails(), tenant, as_of).await?;
-    let imports = import::running(&deps.db.read, deps.share()).await?;
-    let imports = imports.iter().filter(|import| import.tenant_id == tenant).count();
-    let contacts = campaigns(deps, tenant).await?;
-    Ok(calls + texts + emails + imports + contacts == 0)
+async fn put_away(deps: &Deps, tenant: TenantId, as_of: Moment) -> Result<()> {
+    for _ in 0..LOOKS {
+        pause_campaigns(deps, tenant, as_of).await?;
+        let left = calls(deps, tenant, as_of).await?
+            + messages::<sms_message::Entity, _>(deps, deps.router.sms(), tenant, as_of).await?
+            + messages::<email_message::Entity, _>(deps, deps.router.emails(), tenant, as_of).await?
+            + contacts(deps, tenant, as_of).await?;
+        if left == 0 {
+            let job = deps.writer.run(tenant, move |db| {
+                Box::pin(async move {
+                    restored::settle(db, tenant).await?;
+                    Ok(((), Commit::default()))
+                })
+            });
+            job.await?;
+            tracing::info!(%tenant, "what may have run since the backup is put away");
+            return Ok(());
+        }
+    }
+    Ok(())
 }
 
-async fn calls(deps: &Deps, tenant: TenantId, as_of: Moment) -> Result<usize> {
-    let open = session::may_have_run(&deps.db.read, tenant, as_of, PAGE).await?;
-    for call in &open {
-        // Whoever is found without a carrier is lost; whoever waited fails.
-        deps.router.sessions().insist(*call, SessionCommand::Tick).await?;
-        let rejected = SessionCommand::Reject(RejectReason::MayHaveRun);
-        too_late_is_fine(deps.router.sessions().ask(*call, rejected).await?)?;
+/// What becomes of a campaign that is not over.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Fate {
+    Paused,
+    StartedAndPaused,
+    /// Nobody works at it; its contacts are canceled all the same.
+    AsItIs,
+    /// It cannot have begun.
+    LeftAlone,
+}
+
+fn fate(row: &Campaign, as_of: Moment) -> Fate {
+    let is_armed = row.armed_at.is_some();
+    match row.status {
+        Status::Running => Fate::Paused,
+        Status::Paused if row.pause_reason != Some(PauseReason::Manual) => Fate::Paused,
+        Status::Draft if is_armed && row.plan.schedule.starts_at.is_some_and(|at| at > as_of) => Fate::LeftAlone,
+        Status::Draft if is_armed => Fate::StartedAndPaused,
+        Status::Draft | Status::Paused | Status::Completed => Fate::AsItIs,
     }
-    Ok(open.len())
+}
+
+async fn pause_campaigns(deps: &Deps, tenant: TenantId, as_of: Moment) -> Result<()> {
+    let mut after = None;
+    loop {
+        let page = campaign::not_over(&deps.db.read, tenant, as_of, after, PAGE).await?;
+        let Some(last) = page.last() else { return Ok(()) };
+        after = Some(last.id);
+        for row in page {
+            let commands: &[CampaignCommand] = match fate(&row, as_of) {
+                Fate::Paused => &[CampaignCommand::Pause],
+                Fate::StartedAndPaused => &[CampaignCommand::Tick, CampaignCommand::Pause],
+                Fate::AsItIs | Fate::LeftAlone => &[],
+            };
+            let key = TenantScoped::new(tenant, row.env, row.id);
+            for command in commands {
+                let done = deps.router.campaigns().ask(key, command.clone()).await;
+                note(row.id, done.and_then(|done| done));
+            }
+        }
+    }
+}
+
+/// Each answers how much there was to put away: the last look has to find nothing.
+async fn calls(deps: &Deps, tenant: TenantId, as_of: Moment) -> Result<usize> {
+    let (mut after, mut found) = (None, 0);
+    loop {
+        let open = session::may_have_run(&deps.db.read, tenant, as_of, after, PAGE).await?;
+        let Some(last) = open.last() else { return Ok(found) };
+        after = Some(last.id);
+        found += open.len();
+        for call in open {
+            // Whoever is found without a carrier is lost; whoever waited fails.
+            let rejected = SessionCommand::Reject(RejectReason::MayHaveRun);
+            for command in [SessionCommand::Tick, rejected] {
+                let done = deps.router.sessions().ask(call, command).await;
+                note(call.id, done.and_then(|done| done));
+            }
+        }
+    }
 }
 
 async fn messages<E, M>(deps: &Deps, mailbox: &dyn Mailbox<M>, tenant: TenantId, as_of: Moment) -> Result<usize>
 where
     E: Messages,
+    E::Id: Display,
     M: Outgoing<Id = E::Id>,
 {
-    let open = message::may_have_run::<E>(&deps.db.read, tenant, as_of, PAGE).await?;
-    for one in &open {
-        too_late_is_fine(mailbox.ask(*one, MessageCommand::Cancel).await?)?;
+    let (mut after, mut found) = (None, 0);
+    loop {
+        let open = message::may_have_run::<E>(&deps.db.read, tenant, as_of, after, PAGE).await?;
+        let Some(last) = open.last() else { return Ok(found) };
+        after = Some(last.id);
+        found += open.len();
+        for one in open {
+            let done = mailbox.ask(one, MessageCommand::Cancel).await;
+            note(one.id, done.and_then(|done| done));
+        }
     }
-    Ok(open.len())
 }
 
-async fn campaigns(deps: &Deps, tenant: TenantId) -> Result<usize> {
+async fn contacts(deps: &Deps, tenant: TenantId, as_of: Moment) -> Result<usize> {
+    let made_before = ContactId::floor(as_of.plus_millis(1));
     let (mut after, mut canceled) = (None, 0);
     loop {
-        let page = campaign::not_over(&deps.db.read, tenant, after, PAGE).await?;
-        let Some((last, _)) = page.last() else {
+        let page = campaign::not_over(&deps.db.read, tenant, as_of, after, PAGE).await?;
+        let Some(last) = page.last() else {
             return Ok(canceled);
         };
         after = Some(last.id);
-        for (key, is_at_work) in page {
-            // So that it is not over when nobody is left: contacts may be opened again.
-            if is_at_work {
-                too_late_is_fine(deps.router.campaigns().ask(key, CampaignCommand::Pause).await?)?;
+        for row in page.iter().filter(|row| fate(row, as_of) != Fate::LeftAlone) {
+            let counts = tally::load(&deps.db.read, row.id).await?;
+            if counts.pending + counts.waiting == 0 {
+                continue;
             }
-            canceled += contacts(deps, key).await?;
+            let key = TenantScoped::new(tenant, row.env, row.id);
+            let mut slices = Slices::new(MOST);
+            loop {
+                let rows = slices.rows();
+                let job = slices.write(deps, tenant, move |db| {
+                    Box::pin(async move { cancel_waiting(db, key, made_before, rows).await })
+                });
+                match job.await? {
+                    0 => break,
+                    some => canceled += some,
+                }
+            }
         }
     }
 }
 
-async fn contacts(deps: &Deps, campaign: TenantScoped<CampaignId>) -> Result<usize> {
-    let (mut slices, mut canceled) = (Slices::new(MOST), 0);
-    loop {
-        let rows = slices.rows();
-        let job = slices.write(deps, campaign.tenant_id, move |db| {
-            Box::pin(async move { cancel_waiting(db, campaign, rows).await })
-        });
-        match job.await {
-            Ok(0) => return Ok(canceled),
-            Ok(some) => canceled += some,
-            Err(error) if error.retryable() => deps.clock.back_off(10).await,
-            Err(error) => return Err(error),
-        }
-    }
-}
-
-async fn remove_mark(deps: &Deps, tenant: TenantId) -> Result<()> {
-    let job = deps.writer.run(tenant, move |db| {
-        Box::pin(async move {
-            restored::settle(db, tenant).await?;
-            Ok(((), Commit::default()))
-        })
-    });
-    job.await
-}
-
-/// What has ended meanwhile, or is about to, needs nothing.
-fn too_late_is_fine<T>(done: Result<T>) -> Result<()> {
+/// What has ended meanwhile, or is about to, needs nothing. What fails is looked at again, and keeps nothing else from being put away.
+fn note(what: impl Display, done: Result<impl Sized>) {
     match done {
-        Ok(_) | Err(Error::InvalidState { .. } | Error::NotFound(_)) => Ok(()),
-        Err(error) => Err(error),
+        Ok(_) | Err(Error::InvalidState { .. } | Error::NotFound(_)) => {}
+        Err(error) => tracing::warn!(%error, %what, "could not be put away after the restore; trying again soon"),
     }
 }

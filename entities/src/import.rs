@@ -205,6 +205,22 @@ pub async fn running(db: &Connection, share: Share) -> Result<Vec<TenantScoped<I
         .collect())
 }
 
+/// Ends all that read contacts in, of all tenants. Lists of whom not to call are read to their end.
+#[boxed]
+pub async fn give_up_contacts(db: &Connection, why: &str, now: Moment) -> Result<u64> {
+    let ended = Entity::update_many()
+        .col_expr(Column::Status, Expr::value(ImportStatus::Failed))
+        .col_expr(Column::Error, Expr::value(why))
+        .col_expr(Column::EndedAt, Expr::value(now))
+        .filter(Expr::cust("status = 'running'"))
+        .filter(Column::Kind.eq(Kind::Contacts))
+        .exec(db)
+        .await?;
+    let running = Expr::cust("import_id NOT IN (SELECT id FROM imports WHERE status = 'running')");
+    body::Entity::delete_many().filter(running).exec(db).await?;
+    Ok(ended.rows_affected)
+}
+
 /// Jobs of the tenant that are not through.
 #[boxed]
 pub async fn count_running(db: &Connection, tenant: TenantId) -> Result<u64> {

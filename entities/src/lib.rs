@@ -61,6 +61,7 @@ pub mod recording;
 pub mod recovery;
 pub mod restored;
 pub mod room;
+pub mod server;
 pub mod session;
 pub mod sip_leg;
 pub mod sip_trunk;

@@ -8,7 +8,7 @@ use crate::{
     workspace_lease::Share,
 };
 use sea_orm::{
-    ColumnTrait, Condition, EntityTrait, Order, QueryFilter, QueryOrder, QuerySelect, TryGetable, Value,
+    ColumnTrait, Condition, EntityTrait, Order, QueryFilter, QueryOrder, QuerySelect, QueryTrait, TryGetable, Value,
     sea_query::{Expr, ExprTrait},
 };
 
@@ -54,6 +54,7 @@ pub async fn may_have_run<M: Messages>(
     db: &Connection,
     tenant: TenantId,
     by: Moment,
+    after: Option<M::Id>,
     limit: u64,
 ) -> Result<Vec<TenantScoped<M::Id>>> {
     let [of, _, id] = M::KEY;
@@ -61,6 +62,7 @@ pub async fn may_have_run<M: Messages>(
         .add(Expr::cust("phase = 'scheduled' AND campaign_id IS NULL"))
         .add(Expr::col("scheduled_at").gt(by));
     let left = M::find()
+        .apply_if(after, |left, after| left.filter(id.gt(after)))
         .filter(of.eq(tenant))
         .filter(Expr::cust("phase IN ('scheduled', 'queued', 'deferred')"))
         .filter(Expr::col("created_at").lte(by))

@@ -6,12 +6,17 @@ use crate::{
     connection::Connection,
     dispatch_pause,
     error::{Error, Result},
+    event,
     ids::TenantId,
-    login, meta, password_reset, tally, tenant,
+    import, login, meta, password_reset, tally, tenant,
     values::Moment,
 };
 use sea_orm::entity::prelude::*;
 
+/// What is made together has ids of about one time.
+const AHEAD_SECONDS: i64 = 1;
+const INTERRUPTED: &str =
+    "the service came back from a backup: read the list in again, without those who were called since";
 /// How the keys of the marks begin; the workspace's id follows.
 const PREFIX: &str = "restored/";
 
@@ -45,6 +50,12 @@ pub async fn is_under_way(db: &Connection) -> Result<bool> {
 #[boxed]
 pub async fn mark(db: &Connection, as_of: Moment, now: Moment) -> Result<MayHaveRun> {
     dispatch_pause::begin(db, now).await?;
+    // Our time may have been ahead of the clock by which the operator goes.
+    let newest = event::last_id(db)
+        .await?
+        .map(|id| Moment::from_millis(i64::try_from(id.0.as_u128() >> 80).unwrap_or(0)));
+    let as_of = as_of.max(newest.map_or(as_of, |newest| newest.plus_seconds(AHEAD_SECONDS)));
+    import::give_up_contacts(db, INTERRUPTED, now).await?;
     login::remove_all(db).await?;
     password_reset::void_all(db).await?;
     let row = |tenant: tenant::Model| meta::Model {

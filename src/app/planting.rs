@@ -93,6 +93,7 @@ pub(super) async fn plant(
         imports: Default::default(),
         closings: Default::default(),
         reviews: Default::default(),
+        restores: Default::default(),
         evaluations: Default::default(),
         providers: doors.providers,
         payments: doors.payments,

@@ -6,6 +6,7 @@ pub mod commands;
 pub mod credits;
 pub mod demo;
 pub mod dispatch;
+mod doctor;
 pub mod keys;
 pub mod listen;
 mod members;
@@ -106,6 +107,8 @@ pub enum Command {
     /// Print what is stored, for a program that checks it, or who changed whose access
     #[command(subcommand)]
     Audit(audit::Audit),
+    /// Find out what would keep the service from its work
+    Doctor(doctor::Doctor),
     /// Make a file that holds the whole database and the recordings
     Backup(backup::Backup),
     /// Put a backup into a new database
@@ -140,6 +143,7 @@ impl Command {
             Command::Clock(command) => command.run(config, json).await,
             Command::Secrets(command) => command.run(config, json).await,
             Command::Audit(command) => command.run(config).await,
+            Command::Doctor(command) => command.run(config, json).await,
             Command::Backup(command) => command.run(config, json).await,
             Command::Restore(command) => command.run(config, json).await,
             Command::Migrate => commands::migrate(config, json).await,

@@ -9,6 +9,7 @@ use actix_web::dev::{Server, ServerHandle};
 use adapters::mail::post::Post;
 use clap::Args;
 use runtime::clock::Clock;
+use serde_json::json;
 use std::{
     net::{SocketAddr, TcpListener},
     path::PathBuf,
@@ -33,7 +34,8 @@ pub struct Serve {
 }
 
 impl Serve {
-    pub async fn run(self, config: Option<PathBuf>) -> Result<(), CannotStart> {
+    /// As settings.
+    fn flags(self) -> Vec<(&'static str, String)> {
         let mut flags = Vec::new();
         if self.dev {
             flags.push(("dev", "true".to_owned()));
@@ -43,7 +45,11 @@ impl Serve {
         }
         flags.extend(self.bind.map(|bind| ("bind", bind)));
         flags.extend(self.database_url.map(|url| ("database_url", url)));
-        let settings = Settings::load(config, &flags)?;
+        flags
+    }
+
+    pub async fn run(self, config: Option<PathBuf>) -> Result<(), CannotStart> {
+        let settings = Settings::load(config, &self.flags())?;
         logging::start(&settings).map_err(CannotStart)?;
 
         for name in Settings::unknown_names() {
@@ -86,18 +92,8 @@ impl Serve {
         // Before anybody is told: whoever waits for it may end this process at once, and in order.
         let mut stop = StopSignals::listen()?;
         tracing::info!(url, database, "Callboard is ready");
-        match (set_up, log_format) {
-            (None, _) => {}
-            (Some(link), LogFormat::Text) => {
-                eprintln!("\n  There is no user yet. Open this link once to create the first one:\n\n    {link}\n");
-            }
-            // Whoever reads the log line by line finds it there.
-            (Some(link), LogFormat::Json) => {
-                tracing::info!(
-                    set_up_link = link,
-                    "there is no user yet: open the link once to create the first one"
-                );
-            }
+        if let Some(link) = set_up {
+            show_set_up_link(&link, log_format);
         }
 
         let mut server = std::pin::pin!(server);
@@ -114,6 +110,24 @@ impl Serve {
         end(app, (handle, server), between_handle, drain).await?;
         tracing::info!("stopped");
         Ok(())
+    }
+}
+
+fn show_set_up_link(link: &str, format: LogFormat) {
+    match format {
+        LogFormat::Text => {
+            eprintln!("\n  There is no user yet. Open this link once to create the first one:\n\n    {link}\n");
+        }
+        // Whoever reads the log line by line finds it there, whatever it is filtered by.
+        LogFormat::Json => {
+            let message = "there is no user yet: open the link once to create the first one";
+            let fields = json!({ "message": message, "set_up_link": link });
+            let at = Clock::wall().now();
+            eprintln!(
+                "{}",
+                json!({ "timestamp": at, "level": "INFO", "fields": fields, "target": "callboard" })
+            );
+        }
     }
 }
 

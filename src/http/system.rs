@@ -3,6 +3,7 @@ use super::error::{ApiError, ApiResult};
 use crate::{app::measures::measure_process, state::State};
 use actix_web::{
     HttpRequest, HttpResponse,
+    http::header::{HOST, HeaderMap},
     web::{self, Data, ServiceConfig},
 };
 use actors::{
@@ -73,7 +74,10 @@ pub fn watched(config: &mut ServiceConfig) {
 
 /// GET /metrics of the API: for programs of this machine, where no address of its own is set for it.
 pub async fn metrics(state: Data<State>, request: HttpRequest) -> ApiResult<HttpResponse> {
-    let is_ours = request.peer_addr().is_some_and(|peer| peer.ip().is_loopback())
+    let is_ours = request
+        .peer_addr()
+        .is_some_and(|peer| peer.ip().to_canonical().is_loopback())
+        && names_this_machine(request.headers())
         && !PROXIED.iter().any(|header| request.headers().contains_key(*header));
     match state.settings.metrics_bind.is_empty() && is_ours {
         true => all_metrics(state).await,
@@ -81,8 +85,22 @@ pub async fn metrics(state: Data<State>, request: HttpRequest) -> ApiResult<Http
     }
 }
 
-/// A proxy says so.
-const PROXIED: [&str; 2] = ["x-forwarded-for", "forwarded"];
+/// A proxy says so. One that says nothing of the kind is why there is `metrics_bind`.
+const PROXIED: [&str; 5] = ["x-forwarded-for", "x-forwarded-proto", "forwarded", "x-real-ip", "via"];
+
+/// Whoever comes from elsewhere has asked for another name.
+fn names_this_machine(headers: &HeaderMap) -> bool {
+    let host = headers
+        .get(HOST)
+        .and_then(|host| host.to_str().ok())
+        .unwrap_or_default();
+    let name = match host.strip_prefix('[') {
+        Some(bracketed) => bracketed.split(']').next().unwrap_or_default(),
+        None => host.split(':').next().unwrap_or_default(),
+    };
+    let ip = name.parse::<std::net::IpAddr>();
+    name == "localhost" || ip.is_ok_and(|ip| ip.to_canonical().is_loopback())
+}
 
 /// In Prometheus' text format.
 async fn all_metrics(state: Data<State>) -> ApiResult<HttpResponse> {

@@ -4,7 +4,7 @@ use entities::{
     connection::Connection,
     contact::{self, Canceled},
     delivery::{self, PutAway},
-    ids::{AgentId, ApiKeyId, CampaignId, EndpointId, TenantId},
+    ids::{AgentId, ApiKeyId, CampaignId, ContactId, EndpointId, TenantId},
     page::Page,
     room, session,
     values::{Cents, Env, Moment, Scopes},
@@ -80,7 +80,9 @@ impl Counted {
     async fn cancel(&self, campaign: CampaignId) -> (Canceled, u64) {
         let before = self.steps.load(Ordering::Relaxed);
         let transaction = self.db.begin().await.unwrap();
-        let canceled = contact::cancel(&transaction, campaign, SLICE).await.unwrap();
+        let canceled = contact::cancel(&transaction, campaign, ContactId(uuid::Uuid::max()), SLICE)
+            .await
+            .unwrap();
         transaction.commit().await.unwrap();
         (canceled, self.steps.load(Ordering::Relaxed) - before)
     }

@@ -18,6 +18,7 @@ use rules::{
     session::command::{Command as SessionCommand, RejectReason},
 };
 use std::sync::Arc;
+use uuid::Uuid;
 
 impl Stored for Campaign {
     async fn load(deps: &Deps, id: TenantScoped<CampaignId>) -> Result<Self> {
@@ -144,15 +145,16 @@ async fn too_late(db: &Transaction, campaign: TenantScoped<CampaignId>) -> Resul
     })
 }
 
-/// Cancels whoever waits, so many at most, and answers how many that were.
+/// Cancels whoever waits and was made before that id, so many at most, and answers how many that were.
 pub async fn cancel_waiting(
     db: &Transaction,
     campaign: TenantScoped<CampaignId>,
+    made_before: ContactId,
     rows: usize,
 ) -> Result<(usize, Commit)> {
     let mut commit = Commit::default();
     let rows = i64::try_from(rows).unwrap_or(i64::MAX);
-    let canceled = entities::contact::cancel(db, campaign.id, rows).await?;
+    let canceled = entities::contact::cancel(db, campaign.id, made_before, rows).await?;
     let tally = commit.changes.tally(campaign);
     tally.pending -= canceled.pending;
     tally.waiting -= canceled.waiting;
@@ -169,7 +171,7 @@ async fn slice(
     rows: usize,
 ) -> Result<(usize, Commit)> {
     if reason == CompletedReason::Canceled {
-        return cancel_waiting(db, campaign, rows).await;
+        return cancel_waiting(db, campaign, ContactId(Uuid::max()), rows).await;
     }
     let mut commit = Commit::default();
     let rows = entities::contact::unfinished(db, campaign.id, rows as u64).await?;

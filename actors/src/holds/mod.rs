@@ -8,6 +8,7 @@ use crate::{
 };
 use entities::{
     Error, Result, boxed,
+    connection::Connection,
     db::Db,
     dispatch_pause, event,
     meta::{self, CLOCK, CLOCK_ACCEPTED},
@@ -105,6 +106,12 @@ pub async fn begin(db: &Db, clock: &Clock, pauses: bool) -> Result<()> {
     }
     transaction.commit().await?;
     Ok(())
+}
+
+/// Where our time goes on after a restore: by the clock, by which the operator goes.
+#[boxed]
+pub async fn restored(db: &Connection, clock: &Clock) -> Result<()> {
+    meta::set(db, CLOCK, &ClockStatus::of(clock).text()).await
 }
 
 /// Looks at both, every few seconds: tells what has changed and hears what the operator says. `true`: from now on nothing holds

@@ -313,28 +313,21 @@ async fn owners(db: &Connection, share: Share, which: Expr) -> Result<Vec<Tenant
     keys::of(db, mine.filter(which), key).await
 }
 
-/// The tenant's campaigns that are not over, a page at a time, and whether they run or rest by themselves.
+/// The tenant's campaigns that were made by then and are not over, a page at a time.
 #[boxed]
 pub async fn not_over(
     db: &Connection,
     tenant: TenantId,
+    by: Moment,
     after: Option<CampaignId>,
     limit: u64,
-) -> Result<Vec<(TenantScoped<CampaignId>, bool)>> {
+) -> Result<Vec<Model>> {
     let open = Entity::find()
         .filter(Column::TenantId.eq(tenant))
         .filter(Column::Status.ne(Status::Completed))
-        .filter(Column::DeletedAt.is_null());
-    let rows = page::behind(db, open, Column::Id, after, limit).await?;
-    let at_work = |row: &Model| match row.status {
-        Status::Running => true,
-        Status::Paused => row.pause_reason != Some(PauseReason::Manual),
-        Status::Draft | Status::Completed => false,
-    };
-    Ok(rows
-        .iter()
-        .map(|row| (TenantScoped::new(tenant, row.env, row.id), at_work(row)))
-        .collect())
+        .filter(Column::DeletedAt.is_null())
+        .filter(Column::CreatedAt.lte(by));
+    page::behind(db, open, Column::Id, after, limit).await
 }
 
 /// All campaigns of all tenants, a page at a time: for the audit.

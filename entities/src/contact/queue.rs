@@ -132,13 +132,13 @@ impl Canceled {
 }
 
 /// Cancels contacts that are neither being called nor at an end, at most `limit`: what `Cancel` of their machine does to one, done
-/// to many where they are. Nothing is told of them, so that none need be read.
+/// to many where they are. Nothing is told of them, so that none need be read. `made_before`: only those with smaller ids.
 #[boxed]
-pub async fn cancel(db: &Transaction, campaign: CampaignId, limit: i64) -> Result<Canceled> {
+pub async fn cancel(db: &Transaction, campaign: CampaignId, made_before: ContactId, limit: i64) -> Result<Canceled> {
     const FIRST_DUE: &str = "SELECT id, status FROM contacts WHERE campaign_id = $1 AND next_attempt_at IS NOT NULL \
-                             ORDER BY next_attempt_at, id LIMIT $2";
+                             AND id < $3 ORDER BY next_attempt_at, id LIMIT $2";
     let backend = db.get_database_backend();
-    let values = |limit: i64| -> [Value; 2] { [campaign.into(), limit.into()] };
+    let values = |limit: i64| -> [Value; 3] { [campaign.into(), limit.into(), made_before.into()] };
     let update = |chosen: &str| {
         format!(
             "UPDATE contacts SET status = 'canceled', wait_reason = NULL, next_attempt_at = NULL, version = version + 1 \
@@ -146,7 +146,7 @@ pub async fn cancel(db: &Transaction, campaign: CampaignId, limit: i64) -> Resul
         )
     };
     let fresh = update(&format!(
-        "SELECT id FROM contacts WHERE campaign_id = $1 AND {FRESH} ORDER BY {FRESH_ORDER} LIMIT $2"
+        "SELECT id FROM contacts WHERE campaign_id = $1 AND {FRESH} AND id < $3 ORDER BY {FRESH_ORDER} LIMIT $2"
     ));
     let fresh = Statement::from_sql_and_values(backend, fresh, values(limit));
     let fresh = i64::try_from(db.execute_raw(fresh).await?.rows_affected()).unwrap_or(i64::MAX);

@@ -10,7 +10,7 @@ use crate::{
     workspace_lease::Share,
 };
 use sea_orm::{
-    Condition, Order, QueryOrder, QuerySelect,
+    Condition, Order, QueryOrder, QuerySelect, QueryTrait,
     entity::prelude::*,
     sea_query::{Expr, ExprTrait},
 };
@@ -179,6 +179,7 @@ pub async fn may_have_run(
     db: &Connection,
     tenant: TenantId,
     by: Moment,
+    after: Option<SessionId>,
     limit: u64,
 ) -> Result<Vec<TenantScoped<SessionId>>> {
     let later = Condition::all()
@@ -186,6 +187,7 @@ pub async fn may_have_run(
         .add(Column::CampaignId.is_null())
         .add(Column::ScheduledAt.gt(by));
     let left = Entity::find()
+        .apply_if(after, |left, after| left.filter(Column::Id.gt(after)))
         .filter(Column::TenantId.eq(tenant))
         .filter(is_open())
         .filter(awaits_nobody())

@@ -113,13 +113,15 @@ impl Writer {
         list(folder, Path::new(""), &mut names)?;
         names.sort();
         for name in names {
-            let file = match File::open(folder.join(&name)) {
+            let path = folder.join(&name);
+            let file = match File::open(&path) {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
-                opened => opened?,
+                opened => opened.map_err(|error| of(&path, error))?,
             };
             let bytes = file.metadata()?.len();
             hash.update(name.as_os_str().as_encoded_bytes());
-            let mut content = Hashed::new(BufReader::new(file), hash);
+            // As long as it was said to be, whoever still writes to it.
+            let mut content = Hashed::new(BufReader::new(file).take(bytes), hash);
             self.append(&format!("{RECORDINGS}/{}", name.display()), bytes, &mut content)?;
             hash = content.hash;
             found.files += 1;
@@ -141,13 +143,18 @@ impl Writer {
 
 /// The files below `folder`, by their paths in it. What is still being written has a `#` in its name.
 fn list(folder: &Path, within: &Path, names: &mut Vec<PathBuf>) -> io::Result<()> {
-    let entries = match std::fs::read_dir(folder.join(within)) {
+    let path = folder.join(within);
+    let entries = match std::fs::read_dir(&path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-        entries => entries?,
+        entries => entries.map_err(|error| of(&path, error))?,
     };
     for entry in entries {
         let entry = entry?;
         let name = within.join(entry.file_name());
+        // What is at the root of a disk is not ours.
+        if name == Path::new("lost+found") {
+            continue;
+        }
         let kind = entry.file_type()?;
         if kind.is_dir() {
             list(folder, &name, names)?;
@@ -158,9 +165,16 @@ fn list(folder: &Path, within: &Path, names: &mut Vec<PathBuf>) -> io::Result<()
     Ok(())
 }
 
+/// An error with the file that it is about.
+fn of(path: &Path, error: io::Error) -> io::Error {
+    io::Error::new(error.kind(), format!("{}: {error}", path.display()))
+}
+
 /// Where the parts of a backup go.
 pub struct Target<'a> {
-    pub database: &'a Path,
+    /// An empty file, and where it is.
+    pub database: File,
+    pub database_path: &'a Path,
     /// Files that are there already are kept.
     pub recordings: Option<&'a Path>,
 }
@@ -171,11 +185,11 @@ pub fn verify(file: &Path) -> Result<Manifest, CannotStart> {
 }
 
 /// The same, and writes its parts where they belong.
-pub fn unpack(file: &Path, into: &Target<'_>) -> Result<Manifest, CannotStart> {
+pub fn unpack(file: &Path, into: Target<'_>) -> Result<Manifest, CannotStart> {
     read(file, Some(into))
 }
 
-fn read(file: &Path, into: Option<&Target<'_>>) -> Result<Manifest, CannotStart> {
+fn read(file: &Path, mut into: Option<Target<'_>>) -> Result<Manifest, CannotStart> {
     let bad = |why: String| CannotStart(format!("{}: {why}", file.display()));
     let broken = |error: io::Error| bad(format!("is not a whole backup: {error}"));
     let opened = File::open(file).map_err(|error| bad(format!("cannot be read: {error}")))?;
@@ -185,15 +199,22 @@ fn read(file: &Path, into: Option<&Target<'_>>) -> Result<Manifest, CannotStart>
     for entry in archive.entries().map_err(broken)? {
         let mut entry = entry.map_err(broken)?;
         let path = entry.path().map_err(broken)?.into_owned();
+        // Others could be longer than the file that they are in.
+        if !entry.header().entry_type().is_file() {
+            return Err(bad(format!(
+                "has a part that is not a plain file (`{}`)",
+                path.display()
+            )));
+        }
         if path == Path::new(MANIFEST) {
             let mut text = Vec::new();
             entry.take(MANIFEST_LIMIT).read_to_end(&mut text).map_err(broken)?;
             manifest = Some(parse(&text).map_err(bad)?);
         } else if path == Path::new(DATABASE) {
             let mut content = Hashed::new(&mut entry, Sha256::new());
-            match into {
+            match &mut into {
                 Some(into) => {
-                    write(&mut content, into.database).map_err(|error| cannot_write(into.database, &error))?
+                    fill(&mut content, &mut into.database).map_err(|error| cannot_write(into.database_path, &error))?;
                 }
                 None => io::copy(&mut content, &mut io::sink()).map(drop).map_err(broken)?,
             }
@@ -204,7 +225,7 @@ fn read(file: &Path, into: Option<&Target<'_>>) -> Result<Manifest, CannotStart>
             }
             hash.update(name.as_os_str().as_encoded_bytes());
             let mut content = Hashed::new(&mut entry, hash);
-            match into.and_then(|into| into.recordings) {
+            match into.as_ref().and_then(|into| into.recordings) {
                 Some(folder) => {
                     place(&mut content, &folder.join(name)).map_err(|error| cannot_write(folder, &error))?
                 }
@@ -267,14 +288,23 @@ fn place(content: &mut impl Read, to: &Path) -> io::Result<()> {
     }
     let mut partial = to.as_os_str().to_owned();
     partial.push("#");
-    write(content, partial.as_ref())?;
+    let partial = Path::new(&partial);
+    // What another restore has left that broke off.
+    match std::fs::remove_file(partial) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(of(partial, error)),
+        _ => {}
+    }
+    write(content, partial).map_err(|error| of(to, error))?;
     std::fs::rename(partial, to)
 }
 
 /// Into a new file that its owner alone may read.
 fn write(content: &mut impl Read, to: &Path) -> io::Result<()> {
-    let mut file = private(to)?;
-    io::copy(content, &mut file)?;
+    fill(content, &mut private(to)?)
+}
+
+fn fill(content: &mut impl Read, file: &mut File) -> io::Result<()> {
+    io::copy(content, file)?;
     file.sync_all()
 }
 
@@ -327,11 +357,16 @@ mod tests {
         let (database, recordings) = (folder.path().join("again"), folder.path().join("again-kept"));
         std::fs::create_dir(&recordings).unwrap();
         std::fs::write(recordings.join("two"), "kept").unwrap();
+        // Of one that broke off.
+        std::fs::create_dir(recordings.join("a")).unwrap();
+        std::fs::write(recordings.join("a/one#"), "half").unwrap();
         let into = Target {
-            database: &database,
+            database: private(&database).unwrap(),
+            database_path: &database,
             recordings: Some(&recordings),
         };
-        assert_eq!(unpack(&file, &into).unwrap(), manifest);
+        assert_eq!(unpack(&file, into).unwrap(), manifest);
+        assert!(!recordings.join("a/one#").exists());
         assert_eq!(std::fs::read(database).unwrap(), [7; 100_000]);
         assert_eq!(std::fs::read(recordings.join("a/one")).unwrap(), b"one");
         assert_eq!(std::fs::read(recordings.join("two")).unwrap(), b"kept");
@@ -380,12 +415,28 @@ mod tests {
         drop(tar);
         let (database, recordings) = (folder.path().join("db"), folder.path().join("kept/deep"));
         let into = Target {
-            database: &database,
+            database: private(&database).unwrap(),
+            database_path: &database,
             recordings: Some(&recordings),
         };
-        let said = unpack(&file, &into).unwrap_err().to_string();
+        let said = unpack(&file, into).unwrap_err().to_string();
         assert!(said.contains("outside its folders"), "{said}");
         assert!(!folder.path().join("outside").exists());
+    }
+
+    #[test]
+    fn only_plain_files_are_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("hostile");
+        let mut tar = tar::Builder::new(File::create(&file).unwrap());
+        let mut header = tar::Header::new_gnu();
+        header.set_entry_type(tar::EntryType::Symlink);
+        header.set_size(0);
+        tar.append_link(&mut header, "recordings/x", "/etc/passwd").unwrap();
+        tar.finish().unwrap();
+        drop(tar);
+        let said = verify(&file).unwrap_err().to_string();
+        assert!(said.contains("is not a plain file"), "{said}");
     }
 
     #[test]

@@ -9,10 +9,14 @@ use super::commands::print;
 use crate::{error::CannotStart, settings::Settings};
 use archive::{Kind, Manifest, Writer, private, verify};
 use clap::Args;
-use entities::{Error, connection::Connection, copy, db::Location, meta, values::Moment};
+use entities::{Error, connection::Connection, copy, db::Location, meta};
 use runtime::clock::Clock;
 use sea_orm::{ConnectOptions, Database};
-use std::path::{Path, PathBuf};
+use std::{
+    fs::File,
+    io::ErrorKind,
+    path::{Path, PathBuf},
+};
 
 /// Makes a file that holds the whole database as it is at one moment, and the recordings
 ///
@@ -71,29 +75,49 @@ fn folder_of(settings: &Settings) -> Option<PathBuf> {
 struct Partial(PathBuf);
 
 impl Partial {
-    /// Beside `file`, so that it can be given that name.
-    fn of(file: &Path, what: &str) -> Self {
-        let mut name = file.as_os_str().to_owned();
-        name.push(format!(".{what}"));
-        Partial(name.into())
+    /// Makes it, beside `file`, so that it can be given that name. Whoever has made one of that name is still at it, or was killed.
+    fn make(file: &Path, what: &str) -> Result<(Self, File), CannotStart> {
+        let path = Self::path(file, what);
+        match private(&path) {
+            Ok(made) => Ok((Partial(path), made)),
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => Err(CannotStart(format!(
+                "{} is there: another one is at work for {}, or was killed; if none is, remove it",
+                path.display(),
+                file.display()
+            ))),
+            Err(error) => Err(cannot_write(&path, &error)),
+        }
+    }
+
+    fn path(file: &Path, what: &str) -> PathBuf {
+        with(file, &format!(".{what}"))
+    }
+
+    /// Nothing is at `file` before all of it is, and what somebody else has put there meanwhile stays.
+    fn give_name(self, file: &Path) -> std::io::Result<()> {
+        match std::fs::hard_link(&self.0, file) {
+            // Not every file system has a second name for a file.
+            Err(error) if error.kind() != ErrorKind::AlreadyExists && !file.exists() => std::fs::rename(&self.0, file)?,
+            named => named?,
+        }
+        let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
+        File::open(folder.unwrap_or(Path::new(".")))?.sync_all()
     }
 }
 
 impl Drop for Partial {
     fn drop(&mut self) {
         for end in ["", "-wal", "-shm", "-journal"] {
-            let mut name = self.0.as_os_str().to_owned();
-            name.push(end);
-            let _ = std::fs::remove_file(name);
+            let _ = std::fs::remove_file(with(&self.0, end));
         }
     }
 }
 
-/// Nothing is at `file` before all of it is.
-fn give_name(partial: &Partial, file: &Path) -> std::io::Result<()> {
-    std::fs::rename(&partial.0, file)?;
-    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
-    std::fs::File::open(folder.unwrap_or(Path::new(".")))?.sync_all()
+/// The file whose name ends so.
+fn with(file: &Path, end: &str) -> PathBuf {
+    let mut name = file.as_os_str().to_owned();
+    name.push(end);
+    name.into()
 }
 
 fn cannot_write(file: &Path, error: &std::io::Error) -> CannotStart {
@@ -104,21 +128,29 @@ async fn make(file: &Path, location: &Location, recordings: Option<&Path>) -> Re
     if file.exists() {
         return Err(CannotStart(format!("{} exists; name a new file", file.display())));
     }
-    let (migrations, secret_key_id) = known(location).await?;
-    let (copied, archive) = (Partial::of(file, "database"), Partial::of(file, "partial"));
-    for stale in [&copied.0, &archive.0] {
-        if stale.exists() {
-            return Err(CannotStart(format!(
-                "{} is left by another backup into the same file: if none is running, remove it",
-                stale.display()
-            )));
-        }
+    if let Some(folder) = recordings
+        && is_within(file, folder)
+    {
+        return Err(CannotStart(format!(
+            "{} is in the folder of recordings, and would hold itself: name a file elsewhere",
+            file.display()
+        )));
     }
+    let before = known(location).await?;
+    let (copied, _) = Partial::make(file, "database")?;
+    let (archive, made) = Partial::make(file, "partial")?;
     let taken_at = Clock::wall().now();
     let database = copy_database(location, &copied.0).await?;
-    let cannot = |error| cannot_write(file, &error);
-    let mut writer = Writer::new(private(&archive.0).map_err(cannot)?);
+    let (migrations, secret_key_id) = known(location).await?;
+    if migrations != before.0 {
+        return Err(CannotStart(
+            "database_url: its schema was changed while it was copied; try again".into(),
+        ));
+    }
+    let cannot = |error| CannotStart(format!("cannot make {}: {error}", file.display()));
+    let mut writer = Writer::new(made);
     let (bytes, sha256) = writer.database(&copied.0).map_err(cannot)?;
+    drop(copied);
     let recordings = recordings
         .map(|folder| writer.recordings(folder))
         .transpose()
@@ -141,13 +173,21 @@ async fn make(file: &Path, location: &Location, recordings: Option<&Path>) -> Re
             file.display()
         )));
     }
-    give_name(&archive, file).map_err(cannot)?;
+    archive.give_name(file).map_err(cannot)?;
     Ok(manifest)
 }
 
+/// Is the file, which is not there yet, below that folder?
+fn is_within(file: &Path, folder: &Path) -> bool {
+    let parent = file.parent().filter(|folder| !folder.as_os_str().is_empty());
+    match (parent.unwrap_or(Path::new(".")).canonicalize(), folder.canonicalize()) {
+        (Ok(parent), Ok(folder)) => parent.starts_with(folder),
+        _ => false,
+    }
+}
+
+/// Into a file that is there, and empty.
 async fn copy_database(location: &Location, to: &Path) -> Result<Kind, CannotStart> {
-    // Before anything is in it.
-    drop(private(to).map_err(|error| cannot_write(to, &error))?);
     match location {
         Location::Sqlite(path) => {
             let cannot = |error: Error| CannotStart(format!("database_url: cannot copy {}: {error}", path.display()));
@@ -199,12 +239,4 @@ async fn look(location: &Location) -> Result<sea_orm::DatabaseConnection, Cannot
     options.max_connections(1).sqlx_logging(false);
     let opened = Database::connect(options).await;
     opened.map_err(|error| CannotStart::database("open", location, &error))
-}
-
-/// `now`, or a time.
-fn moment(text: &str) -> Result<Moment, String> {
-    match text {
-        "now" => Ok(Clock::wall().now()),
-        text => Moment::parse(text),
-    }
 }

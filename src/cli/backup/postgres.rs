@@ -1,7 +1,7 @@
 //! PostgreSQL's own programs make and read the copy of its database.
 use crate::error::CannotStart;
 use std::{
-    io::{self, Write},
+    io::{self, BufRead, BufReader, Write},
     path::Path,
     process::{Command, Stdio},
 };
@@ -23,7 +23,8 @@ pub fn check(file: &Path) -> Result<(), CannotStart> {
     run(command.args(["--file", "/dev/null"]).arg(file))
 }
 
-/// Puts all of it, or nothing, into a database that has no tables.
+/// Puts all of it, or nothing, into a database that has no tables. By way of `psql`, for a newer `pg_restore` sets what an older server does
+/// not know.
 pub fn restore(file: &Path, url: &str, folder: &Path) -> Result<(), CannotStart> {
     let listed = Command::new("pg_restore").arg("--list").arg(file).output();
     let listed = listed.map_err(|error| cannot_run("pg_restore", &error))?;
@@ -31,17 +32,79 @@ pub fn restore(file: &Path, url: &str, folder: &Path) -> Result<(), CannotStart>
         return Err(failed("pg_restore", &listed.stderr));
     }
     let list = folder.join("list");
-    write_list(&list, &listed.stdout)
-        .map_err(|error| CannotStart(format!("cannot write {}: {error}", list.display())))?;
-    let mut command = program("pg_restore", url)?;
-    command.args([
+    let cannot = |error| CannotStart(format!("cannot write {}: {error}", list.display()));
+    write_list(&list, &listed.stdout).map_err(cannot)?;
+    let mut reads = Command::new("pg_restore");
+    reads
+        .args(["--file=-", "--no-owner", "--no-privileges", "--use-list"])
+        .arg(&list)
+        .arg(file);
+    let mut writes = program("psql", url)?;
+    writes.args([
+        "--no-psqlrc",
+        "--quiet",
         "--single-transaction",
-        "--exit-on-error",
-        "--no-owner",
-        "--no-privileges",
-        "--use-list",
+        "--set=ON_ERROR_STOP=1",
     ]);
-    run(command.arg(list).arg(file))
+    pipe(&mut reads, &mut writes)
+}
+
+/// Lines before which a script has said how its session is set up.
+const HEAD: usize = 100;
+
+fn pipe(reads: &mut Command, writes: &mut Command) -> Result<(), CannotStart> {
+    let mut reader = reads
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .map_err(|error| cannot_run("pg_restore", &error))?;
+    let writer = writes
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn();
+    let mut writer = match writer {
+        Ok(writer) => writer,
+        Err(error) => {
+            let _ = reader.kill();
+            let _ = reader.wait();
+            return Err(cannot_run("psql", &error));
+        }
+    };
+    // What the one says goes to the other, which says why it stops; each says its errors into a pipe that is large enough for them.
+    let copied = match (reader.stdout.take(), writer.stdin.take()) {
+        (Some(from), Some(to)) => copy(BufReader::new(from), to),
+        _ => Ok(()),
+    };
+    let written = writer.wait_with_output();
+    let read = reader.wait_with_output();
+    let (written, read) = match (written, read) {
+        (Ok(written), Ok(read)) => (written, read),
+        (Err(error), _) | (_, Err(error)) => return Err(CannotStart(format!("cannot restore: {error}"))),
+    };
+    match (written.status.success(), read.status.success(), copied) {
+        (true, true, Ok(())) => Ok(()),
+        (false, ..) => Err(failed("psql", &written.stderr)),
+        (_, false, _) => Err(failed("pg_restore", &read.stderr)),
+        (.., Err(error)) => Err(CannotStart(format!("cannot restore: {error}"))),
+    }
+}
+
+fn copy(mut from: impl BufRead, mut to: impl Write) -> io::Result<()> {
+    let mut line = Vec::new();
+    for _ in 0..HEAD {
+        line.clear();
+        if from.read_until(b'\n', &mut line)? == 0 {
+            break;
+        }
+        // Since PostgreSQL 17. It is off by default.
+        if !line.starts_with(b"SET transaction_timeout") {
+            to.write_all(&line)?;
+        }
+    }
+    io::copy(&mut from, &mut to)?;
+    to.flush()
 }
 
 fn write_list(to: &Path, list: &[u8]) -> io::Result<()> {
@@ -55,24 +118,56 @@ fn write_list(to: &Path, list: &[u8]) -> io::Result<()> {
     file.sync_all()
 }
 
-/// One that finds the database by `url`. A password would show in the list of processes: it goes by the environment.
+/// One that finds the database by `url`. Nothing of it shows in the list of processes: all goes by the environment.
 fn program(name: &str, url: &str) -> Result<Command, CannotStart> {
-    let mut url = Url::parse(url).map_err(|error| CannotStart(format!("database_url: {error}")))?;
+    let url = Url::parse(url).map_err(|error| CannotStart(format!("database_url: {error}")))?;
     let mut command = Command::new(name);
-    if let Some(password) = url.password() {
-        command.env("PGPASSWORD", decoded(password));
-        // It has a host, so it can have none.
-        let _ = url.set_password(None);
+    command.arg("--no-password");
+    let mut set = |name: &str, value: Option<String>| {
+        if let Some(value) = value.filter(|value| !value.is_empty()) {
+            command.env(name, value);
+        }
+    };
+    set(
+        "PGHOST",
+        url.host_str()
+            .map(|host| decoded(host.trim_start_matches('[').trim_end_matches(']'))),
+    );
+    set("PGPORT", url.port().map(|port| port.to_string()));
+    set("PGUSER", Some(decoded(url.username())));
+    set("PGPASSWORD", url.password().map(decoded));
+    set("PGDATABASE", Some(decoded(url.path().trim_start_matches('/'))));
+    for (key, value) in url.query_pairs() {
+        let value = Some(value.into_owned());
+        // As the service's own driver reads them; what is left is its own affair.
+        match &*key {
+            "host" | "hostaddr" => set("PGHOST", value),
+            "port" => set("PGPORT", value),
+            "user" => set("PGUSER", value),
+            "password" => set("PGPASSWORD", value),
+            "dbname" => set("PGDATABASE", value),
+            "sslmode" | "ssl-mode" => {
+                // A service trusts the system's authorities, and so do these from version 16 on.
+                if value.as_deref().is_some_and(|mode| mode.starts_with("verify")) {
+                    set("PGSSLROOTCERT", Some("system".into()));
+                }
+                set("PGSSLMODE", value);
+            }
+            "sslrootcert" | "ssl-root-cert" | "ssl-ca" => set("PGSSLROOTCERT", value),
+            "sslcert" | "ssl-cert" => set("PGSSLCERT", value),
+            "sslkey" | "ssl-key" => set("PGSSLKEY", value),
+            "options" => set("PGOPTIONS", value),
+            _ => {}
+        }
     }
-    command.args(["--dbname", url.as_str()]);
     Ok(command)
 }
 
 fn decoded(text: &str) -> String {
-    url::form_urlencoded::parse(format!("p={}", text.replace('+', "%2B")).as_bytes())
-        .next()
-        .map(|(_, value)| value.into_owned())
-        .unwrap_or_default()
+    // Only `%` says something here; what a form would read otherwise is said by it.
+    let form = format!("p={}", text.replace('+', "%2B").replace('&', "%26"));
+    let value = url::form_urlencoded::parse(form.as_bytes()).next();
+    value.map(|(_, value)| value.into_owned()).unwrap_or_default()
 }
 
 fn run(command: &mut Command) -> Result<(), CannotStart> {
@@ -98,35 +193,62 @@ fn cannot_run(name: &str, error: &io::Error) -> CannotStart {
     })
 }
 
-/// In its own words, the first of them.
+/// In its own words: the first line that says that it is an error, else the first.
 fn failed(name: &str, said: &[u8]) -> CannotStart {
     let said = String::from_utf8_lossy(said);
-    let first = said
-        .lines()
-        .find(|line| !line.trim().is_empty())
-        .unwrap_or("it did not say why");
+    let mut lines = said.lines().map(str::trim).filter(|line| !line.is_empty());
+    let is_error = |line: &&str| line.to_lowercase().contains("error:");
+    let first = lines.clone().find(is_error).or_else(|| lines.next());
+    let first = first.unwrap_or("it did not say why");
     let first = first.strip_prefix(&format!("{name}: ")).unwrap_or(first);
-    CannotStart(format!("{name} failed: {}", first.trim()))
+    CannotStart(format!("{name} failed: {first}"))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    #[test]
-    fn a_password_is_not_among_the_arguments() {
-        let command = program(
-            "pg_dump",
-            "postgres://callboard:p%40ss+word@db.example:5433/calls?sslmode=require",
-        )
-        .unwrap();
+    fn passed(url: &str) -> Vec<(String, String)> {
+        let command = program("pg_dump", url).unwrap();
         let arguments: Vec<_> = command.get_args().collect();
+        assert_eq!(arguments, ["--no-password"], "nothing of the URL shows");
+        let text = |text: &std::ffi::OsStr| text.to_str().unwrap().to_owned();
+        let set = command
+            .get_envs()
+            .map(|(name, value)| (text(name), text(value.unwrap())));
+        set.collect()
+    }
+
+    #[test]
+    fn a_url_goes_by_the_environment() {
+        let owned = |pairs: &[(&str, &str)]| -> Vec<(String, String)> {
+            pairs
+                .iter()
+                .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+                .collect()
+        };
         assert_eq!(
-            arguments,
-            ["--dbname", "postgres://callboard@db.example:5433/calls?sslmode=require"]
+            passed("postgres://callboard:p%40ss+w&rd@db.example:5433/calls?sslmode=require&statement-cache-capacity=5"),
+            owned(&[
+                ("PGDATABASE", "calls"),
+                ("PGHOST", "db.example"),
+                ("PGPASSWORD", "p@ss+w&rd"),
+                ("PGPORT", "5433"),
+                ("PGSSLMODE", "require"),
+                ("PGUSER", "callboard"),
+            ])
         );
-        let passed: Vec<_> = command.get_envs().collect();
-        assert_eq!(passed, [("PGPASSWORD".as_ref(), Some("p@ss+word".as_ref()))]);
+        assert_eq!(
+            passed("postgres://callboard@[::1]/calls?password=secret&ssl-mode=verify-full"),
+            owned(&[
+                ("PGDATABASE", "calls"),
+                ("PGHOST", "::1"),
+                ("PGPASSWORD", "secret"),
+                ("PGSSLMODE", "verify-full"),
+                ("PGSSLROOTCERT", "system"),
+                ("PGUSER", "callboard"),
+            ])
+        );
     }
 
     #[test]
@@ -135,5 +257,23 @@ mod tests {
         assert!(missing.0.contains("is not installed"), "{missing}");
         let why = failed("pg_dump", b"pg_dump: error: connection refused\nmore");
         assert_eq!(why.0, "pg_dump failed: error: connection refused");
+        let why = failed(
+            "pg_restore",
+            b"pg_restore: while INITIALIZING:\npg_restore: error: could not execute",
+        );
+        assert_eq!(why.0, "pg_restore failed: error: could not execute");
+    }
+
+    #[test]
+    fn a_newer_script_is_read_by_an_older_server() {
+        let script = b"SET statement_timeout = 0;\nSET transaction_timeout = 0;\nCREATE TABLE x ();\n";
+        let mut written = Vec::new();
+        copy(&script[..], &mut written).unwrap();
+        assert_eq!(written, b"SET statement_timeout = 0;\nCREATE TABLE x ();\n");
+        let mut long: Vec<u8> = b"x\n".repeat(HEAD);
+        long.extend(b"SET transaction_timeout = 0 is what somebody wrote\n");
+        let mut written = Vec::new();
+        copy(&long[..], &mut written).unwrap();
+        assert_eq!(written, long);
     }
 }

@@ -1,46 +1,84 @@
 //! `callboard restore`.
 use super::{
     Partial,
-    archive::{Kind, Manifest, Target, unpack, verify},
-    cannot_write, folder_of, give_name, look, moment, postgres,
+    archive::{Kind, Manifest, Target, private, unpack, verify},
+    cannot_write, folder_of, look, postgres, with,
 };
 use crate::{cli::commands::print, error::CannotStart, settings::Settings};
-use clap::Args;
+use actors::holds;
+use clap::{ArgGroup, Args};
 use entities::{
     Error,
     connection::Connection,
     copy,
     db::{Db, Location},
+    lock::{Holders, Lock},
     restored::{self, MayHaveRun},
     values::Moment,
 };
 use runtime::{clock::Clock, keyring::Keyring};
 use serde_json::json;
-use std::path::{Path, PathBuf};
+use std::{
+    io::ErrorKind,
+    path::{Path, PathBuf},
+};
 
-/// Puts a backup into the database and the folder of recordings that the settings name, both of which must not be there yet
+/// Puts a backup into the database that the settings name, which must not be there yet, and its recordings beside those that are there
 ///
 /// The backup does not know what has run since it was made. With --as-of, calls and messages that may have left until then are put away by
 /// the next start, so that nobody is called twice: who knows better begins them anew. Dispatch is paused until `callboard dispatch resume`.
 #[derive(Args)]
-#[group(skip)]
+#[command(group = ArgGroup::new("since").required(true))]
 pub struct Restore {
     /// The file that `callboard backup` has made
     file: PathBuf,
     /// Until when the service that is lost may have run: a time such as 2026-11-29T09:30:00Z, or `now`
-    #[arg(long, value_name = "TIME", value_parser = moment, required_unless_present = "nothing_has_run", conflicts_with = "nothing_has_run")]
-    as_of: Option<Moment>,
+    #[arg(long, value_name = "TIME", value_parser = AsOf::parse, group = "since")]
+    as_of: Option<AsOf>,
     /// The service was stopped before the backup and has not run since: everything goes on where it was
-    #[arg(long)]
+    #[arg(long, group = "since")]
     nothing_has_run: bool,
     /// Leave the recordings out
     #[arg(long)]
     without_recordings: bool,
 }
 
+/// Until when something may have run.
+#[derive(Clone, Copy)]
+enum AsOf {
+    Now,
+    At(Moment),
+}
+
+impl AsOf {
+    fn parse(text: &str) -> Result<Self, String> {
+        match text {
+            "now" => Ok(AsOf::Now),
+            text => Moment::parse(text).map(AsOf::At),
+        }
+    }
+
+    /// Whatever the clock of the machine said that made the backup.
+    fn moment(self, manifest: &Manifest) -> Result<Moment, CannotStart> {
+        let (now, made) = (Clock::wall().now(), manifest.taken_at);
+        match self {
+            AsOf::Now => Ok(now.max(made)),
+            AsOf::At(at) if at < made => Err(CannotStart(format!(
+                "--as-of: {at} is before the backup was made ({made}): give the moment until which the lost service may have run"
+            ))),
+            AsOf::At(at) if at > now.max(made).plus_seconds(CLOCKS_DIFFER_SECONDS) => {
+                Err(CannotStart(format!("--as-of: {at} is in the future")))
+            }
+            AsOf::At(at) => Ok(at),
+        }
+    }
+}
+
 /// Places of events and their like that may have been given each second, at most: more than anybody has measured.
 const PLACES_PER_SECOND: i64 = 10_000;
 const PLACES_AT_LEAST: i64 = 1_000_000;
+/// So many are left free at most, whatever times are named: a fifth of a number that every client can read.
+const PLACES_AT_MOST: i64 = 1 << 50;
 /// Two clocks may differ by so much.
 const CLOCKS_DIFFER_SECONDS: i64 = 60;
 
@@ -94,16 +132,7 @@ impl Restore {
                 keyring.key_id()
             )));
         }
-        match self.as_of {
-            Some(as_of) if as_of < manifest.taken_at => Err(CannotStart(format!(
-                "--as-of: {as_of} is before the backup was made ({}): give the moment until which the lost service may have run",
-                manifest.taken_at
-            ))),
-            Some(as_of) if as_of > Clock::wall().now().plus_seconds(CLOCKS_DIFFER_SECONDS) => {
-                Err(CannotStart(format!("--as-of: {as_of} is in the future")))
-            }
-            _ => Ok(()),
-        }
+        self.as_of.map(|as_of| as_of.moment(manifest)).transpose().map(drop)
     }
 
     /// The file gets its name when all is done: before, there is no database.
@@ -113,22 +142,23 @@ impl Restore {
         manifest: &Manifest,
         recordings: Option<&Path>,
     ) -> Result<Option<MayHaveRun>, CannotStart> {
-        let mut log = path.as_os_str().to_owned();
-        log.push("-wal");
-        if path.exists() || Path::new(&log).exists() {
+        if path.exists() || with(path, "-wal").exists() {
             return Err(CannotStart(format!(
                 "database_url: {} exists; move it away with the files beside it, or name another",
                 path.display()
             )));
         }
-        let partial = Partial::of(path, "restoring");
+        // Of one that was killed: its log would be read as this one's.
+        for end in ["-wal", "-shm", "-journal"] {
+            let _ = std::fs::remove_file(with(&Partial::path(path, "restoring"), end));
+        }
+        let (partial, made) = Partial::make(path, "restoring")?;
         let target = Target {
-            database: &partial.0,
+            database: made,
+            database_path: &partial.0,
             recordings,
         };
-        // What an earlier one has left.
-        let _ = std::fs::remove_file(&partial.0);
-        unpack(&self.file, &target)?;
+        unpack(&self.file, target)?;
         let location = Location::Sqlite(partial.0.clone());
         let db = Db::open(&location)
             .await
@@ -136,7 +166,22 @@ impl Restore {
         let marked = self.prepare(&db, manifest, &location).await;
         db.close().await;
         let marked = marked?;
-        give_name(&partial, path).map_err(|error| cannot_write(path, &error))?;
+        // All of it is in the file now, and nothing in a log that would be lost with its name.
+        let log = with(&partial.0, "-wal");
+        if log.metadata().is_ok_and(|log| log.len() > 0) {
+            return Err(CannotStart(format!(
+                "{} could not be written into the file: is the disk full?",
+                log.display()
+            )));
+        }
+        let named = partial.give_name(path);
+        named.map_err(|error| match error.kind() {
+            ErrorKind::AlreadyExists => CannotStart(format!(
+                "database_url: {} was made meanwhile: stop the service, move it away with the files beside it, and restore again",
+                path.display()
+            )),
+            _ => cannot_write(path, &error),
+        })?;
         Ok(marked)
     }
 
@@ -147,6 +192,10 @@ impl Restore {
         manifest: &Manifest,
         recordings: Option<&Path>,
     ) -> Result<Option<MayHaveRun>, CannotStart> {
+        // No service may begin with it, and no other restore.
+        let lock = Lock::take(location, Holders::One)
+            .await
+            .map_err(|why| CannotStart(format!("database_url: {why}")))?;
         let db = Connection::from(look(location).await?);
         let is_empty = copy::is_empty(&db).await;
         db.close().await;
@@ -158,16 +207,19 @@ impl Restore {
         }
         let folder = Folder::make()?;
         let database = folder.0.join("database");
+        let made = private(&database).map_err(|error| cannot_write(&database, &error))?;
         let target = Target {
-            database: &database,
+            database: made,
+            database_path: &database,
             recordings,
         };
-        unpack(&self.file, &target)?;
+        unpack(&self.file, target)?;
         postgres::restore(&database, url, &folder.0)?;
         let opened = Db::open(location).await;
         let db = opened.map_err(|error| CannotStart::database("open", location, &error))?;
         let marked = self.prepare(&db, manifest, location).await;
         db.close().await;
+        lock.release().await;
         marked
     }
 
@@ -191,11 +243,15 @@ impl Restore {
         let transaction = db.begin().await.map_err(Error::from)?;
         let mut may_have_run = None;
         if let Some(as_of) = self.as_of {
+            let as_of = as_of.moment(manifest)?;
             let seconds = i64::try_from(as_of.since(manifest.taken_at).as_secs()).unwrap_or(i64::MAX);
             let places = seconds
                 .saturating_mul(PLACES_PER_SECOND)
-                .saturating_add(PLACES_AT_LEAST);
+                .saturating_add(PLACES_AT_LEAST)
+                .min(PLACES_AT_MOST);
             actors::writer::leave_free(&transaction, places).await?;
+            // Our time goes on from here, and not from where it was at the backup.
+            holds::restored(&transaction, &Clock::wall()).await?;
             may_have_run = Some(restored::mark(&transaction, as_of, now).await?);
         }
         restored::end(&transaction).await?;

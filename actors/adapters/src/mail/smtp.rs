@@ -125,6 +125,20 @@ impl Server {
         said
     }
 
+    /// Connects and signs in, and no more.
+    #[boxed]
+    pub async fn greet(&self) -> Result<(), String> {
+        match within(TIMEOUT, Step::Connect, self.connect()).await {
+            Ok(mut connection) => {
+                let _ = tokio::time::timeout(Duration::from_secs(2), connection.abort()).await;
+                Ok(())
+            }
+            Err(Failure::Passing(why) | Failure::Bounced(why) | Failure::Refused(why) | Failure::Unknown(why)) => {
+                Err(why)
+            }
+        }
+    }
+
     async fn connect(&self) -> Result<AsyncSmtpConnection, Error> {
         let Inner {
             host,

@@ -40,6 +40,11 @@ impl Voice {
         Self::find_in(wanted, &env::var_os("PATH").unwrap_or_default())
     }
 
+    /// Or only sound.
+    pub fn has_words(&self) -> bool {
+        self.program.is_some()
+    }
+
     /// Sound without words; always there.
     pub fn tones() -> Self {
         Voice { program: None }

@@ -1,0 +1,194 @@
+//! What a service shows to those who watch it, and what `doctor` says of it.
+use super::{Calls, Place, json_of, on, on_disk, own_address, stderr, terminate};
+use crate::world::{Backend, client};
+use serde_json::{Value, json};
+use std::process::Output;
+
+async fn status(request: reqwest::RequestBuilder) -> u16 {
+    request.send().await.unwrap().status().as_u16()
+}
+
+#[test]
+fn metrics_are_for_those_who_watch_and_for_nobody_else() {
+    on(Backend::Sqlite, async |place| {
+        let watched = own_address();
+        let mut serving = place.serve(&[("CALLBOARD_METRICS_BIND", &watched)]);
+        let api = format!("http://{}", place.bind);
+        client().get(format!("{api}/v1/me")).send().await.unwrap();
+        let metrics = client().get(format!("http://{watched}/metrics")).send().await.unwrap();
+        assert_eq!(metrics.status().as_u16(), 200);
+        let metrics = metrics.text().await.unwrap();
+        for line in [
+            "# HELP callboard_http_seconds Requests to the API",
+            "# TYPE callboard_http_seconds summary",
+            "callboard_build_info{version=\"",
+            "\",database=\"sqlite\"} 1",
+            "method=\"GET\",route=\"/v1/me\",status=\"4\"",
+            "process_resident_memory_bytes ",
+            "process_cpu_seconds_total ",
+            "process_open_fds ",
+        ] {
+            assert!(metrics.contains(line), "{line}:\n{metrics}");
+        }
+        assert_eq!(status(client().get(format!("{api}/metrics"))).await, 404);
+        for path in ["/healthz", "/readyz"] {
+            assert_eq!(
+                status(client().get(format!("http://{watched}{path}"))).await,
+                200,
+                "{path}"
+            );
+        }
+        // The API is not there.
+        assert_eq!(status(client().get(format!("http://{watched}/v1/me"))).await, 404);
+        terminate(&mut serving);
+
+        // Without an address of its own.
+        let mut serving = place.serve(&[]);
+        let metrics = || client().get(format!("{api}/metrics"));
+        assert_eq!(status(metrics()).await, 200);
+        assert_eq!(status(metrics().header("x-forwarded-for", "203.0.113.7")).await, 404);
+        assert_eq!(status(metrics().header("forwarded", "for=203.0.113.7")).await, 404);
+        assert_eq!(status(metrics().header("host", "calls.example.com")).await, 404);
+        terminate(&mut serving);
+    });
+}
+
+#[test]
+fn a_log_that_goes_to_a_file_is_plain_and_one_event_a_line() {
+    on(Backend::Sqlite, async |place| {
+        let read = |format: &str| {
+            let file = place.folder.path().join(format);
+            let log = std::fs::File::create(&file).unwrap();
+            let starting = place.start(&[("CALLBOARD_LOG_FORMAT", format)]);
+            terminate(&mut starting.ready_into(log));
+            (file, format.to_owned())
+        };
+        for (file, format) in [read("text"), read("json")] {
+            let mut said = String::new();
+            for _ in 0..200 {
+                said = std::fs::read_to_string(&file).unwrap();
+                if said.contains("stopped") {
+                    break;
+                }
+                let _busy = runtime::clock::Clock::wall()
+                    .sleep(std::time::Duration::from_millis(20))
+                    .await;
+            }
+            assert!(said.contains("stopped") && said.contains("/setup#token="), "{said}");
+            assert!(!said.contains('\u{1b}'), "{format}: {said}");
+            if format == "json" {
+                let lines: Vec<Value> = said.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+                let link = lines.iter().find_map(|line| line["fields"]["set_up_link"].as_str());
+                assert!(link.is_some_and(|link| link.starts_with("http://")), "{said}");
+            }
+        }
+    });
+}
+
+fn doctor(place: &Place, arguments: &[&str], environment: &[(&str, &str)]) -> Output {
+    let arguments: Vec<&str> = ["--json", "doctor"].iter().chain(arguments).copied().collect();
+    let mut command = place.command(&arguments);
+    command
+        .env("CALLBOARD_VOICE", "tones")
+        .env("CALLBOARD_SPEECH_PROVIDER", "");
+    command.envs(environment.iter().copied()).output().unwrap()
+}
+
+/// What it found of one thing: its verdict, and what it said.
+fn found(output: &Output, what: &str) -> (String, String) {
+    let all = json_of(output);
+    let mut of_that = all.as_array().unwrap().iter().filter(|one| one["what"] == what);
+    let one = of_that
+        .clone()
+        .find(|one| one["verdict"] != "ok")
+        .or_else(|| of_that.next());
+    let one = one.unwrap_or_else(|| panic!("nothing of {what}: {all}"));
+    let text = |name: &str| one[name].as_str().unwrap().to_owned();
+    if text("verdict") != "ok" {
+        assert!(!text("advice").is_empty(), "{one}");
+    }
+    (text("verdict"), text("said"))
+}
+
+fn assert_found(output: &Output, what: &str, verdict: &str, said: &str) {
+    let found = found(output, what);
+    assert!(found.0 == verdict && found.1.contains(said), "{what}: {found:?}");
+    assert_eq!(
+        output.status.success(),
+        !stderr(output).contains("mended"),
+        "{}",
+        stderr(output)
+    );
+}
+
+/// On a server that keeps what it acknowledges: the other one is found out.
+fn the_doctor_finds_what_is_wrong(backend: Backend) {
+    on_disk(backend, async |place| {
+        let well = doctor(&place, &["--offline"], &[]);
+        assert!(well.status.success(), "{well:?}");
+        assert_found(&well, "port, bind", "ok", "is free");
+        let mut serving = place.serve(&[]);
+        let base_url = format!("http://{}", place.bind);
+        let live = doctor(&place, &[], &[("CALLBOARD_BASE_URL", &base_url)]);
+        assert!(live.status.success(), "{live:?}");
+        assert_found(&live, "port, bind", "ok", "in use, and the service runs");
+        assert_found(&live, "database", "ok", "is up to date");
+        assert_found(&live, "secret key", "ok", "opens what is stored");
+        assert_found(&live, "base URL", "ok", "leads here");
+        if matches!(backend, Backend::Postgres) {
+            assert_found(&live, "clock", "ok", "agrees");
+        }
+
+        let key = runtime::keyring::Keyring::generate();
+        let wrong = doctor(&place, &["--offline"], &[("CALLBOARD_SECRET_KEY", &key)]);
+        assert_found(&wrong, "secret key", "failure", "does not open");
+        assert!(!wrong.status.success());
+        let wrong = doctor(
+            &place,
+            &["--offline"],
+            &[("CALLBOARD_METRICS_BIND", "203.0.113.7:9464")],
+        );
+        assert_found(&wrong, "port, metrics_bind", "failure", "cannot be opened");
+        let wrong = doctor(&place, &["--offline"], &[("CALLBOARD_RETRIES", "5")]);
+        assert_found(&wrong, "settings", "warning", "is not a setting");
+        // Nobody is there.
+        let sip_bind = own_address();
+        let silent = [
+            ("CALLBOARD_BASE_URL", "http://127.0.0.1:1"),
+            ("CALLBOARD_SMTP_URL", "smtp://127.0.0.1:1"),
+            ("CALLBOARD_MAIL_FROM", "a@example.com"),
+            ("CALLBOARD_CHAT_URL", "http://127.0.0.1:1/v1"),
+            ("CALLBOARD_SIP_BIND", &sip_bind),
+        ];
+        let api = Calls::to(&place, place.workspace());
+        let trunk = json!({ "name": "Carrier", "host": own_address(), "transport": "tcp" });
+        api.post("/v1/sip_trunks", trunk).await;
+        let paused = place.run(&["dispatch", "pause"]);
+        assert!(paused.status.success());
+        let wrong = doctor(&place, &[], &silent);
+        assert_found(&wrong, "base URL", "failure", "does not answer");
+        assert_found(&wrong, "mail server", "failure", "");
+        assert_found(&wrong, "provider, chat_url", "failure", "does not answer");
+        assert_found(&wrong, "trunk, Carrier", "warning", "");
+        assert_found(&wrong, "dispatch", "warning", "is paused since");
+        for line in json_of(&wrong).as_array().unwrap() {
+            super::assert_in_our_words(line["said"].as_str().unwrap());
+        }
+        terminate(&mut serving);
+        let moved = doctor(
+            &place,
+            &["--offline"],
+            &[("CALLBOARD_DATABASE_URL", "sqlite:///nowhere/at/all.db")],
+        );
+        assert_found(&moved, "database", "failure", "/nowhere/at is not there");
+    });
+}
+
+#[test]
+fn the_doctor_finds_what_is_wrong_on_sqlite() {
+    the_doctor_finds_what_is_wrong(Backend::Sqlite);
+}
+#[test]
+fn the_doctor_finds_what_is_wrong_on_postgres() {
+    the_doctor_finds_what_is_wrong(Backend::Postgres);
+}
