@@ -5,22 +5,11 @@
 mod html;
 mod schema;
 
+use crate::http::openapi::marks::SCOPE;
 use html::{breakable, code, entries, escape, list, lookup, members, plain, prose, table, text};
 use schema::{fields, likely, resolve, row, sample};
 use serde_json::Value;
 
-/// The sections in the order a newcomer needs them, and what each is about. Other tags follow.
-const TAGS: &str = "agents: Who speaks: instructions, a voice and what decides the words.
-campaigns: A list of contacts that an agent works through, with pacing and retries.
-sessions: One call each, placed by you or by a campaign.
-rooms: Links by which a person talks with an agent in a browser, and what stands behind them.
-webhook_endpoints: Your receivers of signed events.
-events: What happened, kept so that you can read it again.
-event_types: The catalogue of events.
-concurrency: How many calls run at once.
-me: The key you are using.
-dashboard: What the dashboard calls, in the browser that signed in. It changes as the dashboard does.
-system: For whoever operates the server.";
 /// What the document does not say about parameters that many operations share.
 const PARAMETERS: &str = "limit: Objects on one page.
 cursor: The `next_cursor` of the page before.
@@ -103,7 +92,9 @@ pub fn render(document: &Value) -> String {
             });
         }
     }
-    let rank = |tag| entries(TAGS).position(|entry| entry.0 == tag).unwrap_or(usize::MAX);
+    // The document has its sections in the order in which a newcomer needs them.
+    let tags = list(&document["tags"]);
+    let rank = |tag| tags.iter().position(|known| known["name"] == tag).unwrap_or(usize::MAX);
     operations.sort_by_key(|it| (rank(it.tag), it.tag, it.path, METHODS.find(it.method)));
 
     let (mut links, mut main, mut tag) = (String::new(), basics(&document["info"]), "");
@@ -111,7 +102,8 @@ pub fn render(document: &Value) -> String {
         if operation.tag != tag {
             tag = operation.tag;
             let (id, title) = (escape(tag), escape(&tag.replace('_', " ")));
-            let about = lookup(TAGS, tag).unwrap_or_default();
+            let known = tags.iter().find(|known| known["name"] == tag);
+            let about = known.map_or(String::new(), |known| prose(text(&known["description"])));
             links += &format!("<li class=\"tag\"><a href=\"#{id}\">{title}</a></li>\n");
             main += &format!("<h2 id=\"{id}\">{title}</h2><p class=\"about\">{about}</p>\n");
         }
@@ -161,7 +153,7 @@ impl Operation<'_> {
 
     fn article(&self, document: &Value) -> String {
         let (id, badge, path, needs) = (self.id(), self.badge(), breakable(self.path), self.needs());
-        let summary = prose(text(&self.spec["summary"]));
+        let summary = prose(text(&self.spec["description"]));
         let (body, is_patch) = self.body(document);
         let name = format!("{} {}", self.method.to_uppercase(), self.path);
         let parameters = table("Path and query", &name, &self.parameters(document));
@@ -180,7 +172,7 @@ impl Operation<'_> {
     /// What the caller must show, and which headers the operation knows.
     fn needs(&self) -> String {
         let needs = &self.spec["security"][0];
-        let mut all = match (&needs["key"][0], &needs["key"], &needs["session"]) {
+        let mut all = match (&self.spec[SCOPE], &needs["key"], &needs["session"]) {
             (Value::String(scope), ..) => format!("<li>Scope <code>{}</code></li>", escape(scope)),
             (_, Value::Array(_), _) => "<li>Any API key</li>".into(),
             (.., Value::Array(_)) => "<li>Dashboard session</li>".into(),
@@ -219,7 +211,7 @@ impl Operation<'_> {
 
     /// The success. Its fields are folded away: they are many, and most readers come for the request.
     fn answer(&self, document: &Value, name: &str) -> String {
-        let success = members(&self.spec["responses"]).find(|(status, _)| *status != "default");
+        let success = members(&self.spec["responses"]).find(|(status, _)| status.starts_with('2'));
         let Some((status, answer)) = success else {
             return String::new();
         };

@@ -14,7 +14,7 @@ fn document() -> Value {
     } });
     let patch = json!({ "operationId": "patch_pet", "tags": ["system"] });
     let owner = json!({ "type": "object", "properties": { "<b>": { "enum": [evil], "default": evil } } });
-    let post = json!({ "operationId": "post_pets", "tags": [evil], "summary": evil, "security": [{ "key": [evil] }],
+    let post = json!({ "operationId": "post_pets", "tags": [evil], "description": evil, "security": [{ "key": [] }], "x-required-scope": evil,
         "parameters": [{ "name": evil, "in": "query" }, { "name": evil, "in": "header" }],
         "requestBody": body, "responses": { "201": body } });
     json!({

@@ -1,9 +1,14 @@
 //! The OpenAPI 3.1 document, made from the list of routes and the catalogue of events: neither can be forgotten in it.
+pub mod marks;
+mod names;
+mod shape;
+
 use super::{
     caller::Access,
     routes::{self, Route},
     views::Envelope,
 };
+use marks::SCOPE;
 use rules::event::CATALOGUE;
 use schemars::{SchemaGenerator, generate::SchemaSettings};
 use serde_json::{Map, Value, json};
@@ -27,20 +32,25 @@ pub fn document() -> Value {
         let reference = json!({ "$ref": format!("#/components/schemas/{name}") });
         let schema =
             json!({ "allOf": [envelope], "properties": { "type": { "const": event.name }, "data": reference } });
-        told.insert(name, data);
+        told.insert(name.clone(), data);
         let body = json!({ "content": { "application/json": { "schema": schema } } });
         let answers = json!({ "2XX": { "description": "Received. Anything else is tried again or refused; see docs/webhooks.md." } });
         webhooks.insert(
             event.name.into(),
-            json!({ "post": { "summary": event.when.trim(), "requestBody": body, "responses": answers } }),
+            json!({ "post": {
+                "operationId": format!("on{name}"), "summary": event.when.trim(), "security": [], "requestBody": body, "responses": answers,
+            } }),
         );
     }
     let mut schemas: Map<String, Value> = generator.take_definitions(true).into_iter().collect();
     schemas.extend(told);
     schemas.insert("Error".into(), error_schema());
-    json!({
+    let mut document = json!({
         "openapi": "3.1.0",
+        "servers": [{ "url": "/", "description": "This server." }],
+        "tags": TAGS.iter().map(|(name, about)| json!({ "name": name, "description": about })).collect::<Vec<_>>(),
         "info": {
+            "license": { "name": "Apache-2.0", "identifier": "Apache-2.0" },
             "title": "Callboard",
             "version": env!("CARGO_PKG_VERSION"),
             "description": "Voice-agent calls, rooms in browsers, campaigns and signed webhooks. Every error has one shape; lists are read with cursors; every POST with an API key takes an Idempotency-Key. A request is answered within 30 seconds of its body, if need be with 503 `unavailable`: its outcome is then unknown, so repeat it with the same Idempotency-Key. Previews, simulations and tests take as long as the service they ask.",
@@ -54,8 +64,53 @@ pub fn document() -> Value {
                 "session": { "type": "apiKey", "in": "cookie", "name": "__Host-callboard", "description": "A dashboard session." },
             },
         },
-    })
+    });
+    shape::enumerate(&mut document);
+    names::rename(&mut document);
+    document
 }
+
+/// In the order in which a newcomer needs them.
+const TAGS: &[(&str, &str)] = &[
+    (
+        "agents",
+        "Who speaks: instructions, a voice and what decides the words.",
+    ),
+    (
+        "campaigns",
+        "A list of contacts that an agent works through, with pacing and retries.",
+    ),
+    ("sessions", "One call each, placed by you or by a campaign."),
+    (
+        "rooms",
+        "Links by which a person talks with an agent in a browser, and what stands behind them.",
+    ),
+    ("webhook_endpoints", "Your receivers of signed events."),
+    ("events", "What happened, kept so that you can read it again."),
+    ("event_types", "The catalogue of events."),
+    ("concurrency", "How many calls run at once."),
+    ("me", "The key you are using."),
+    ("_sandbox", "What the outside does, simulated with a test key."),
+    ("answers", "What people answered to the questions of agents."),
+    ("contacts", "People in campaigns, found wherever they are."),
+    ("credits", "What is left to spend, every movement of it, and top-ups."),
+    ("dnc", "Whom nobody may call or write to."),
+    ("email_messages", "E-mails to people."),
+    ("functions", "What agents may call on your server."),
+    ("imports", "Lists that are read in from files."),
+    ("numbers", "Numbers that calls come from, and that agents answer."),
+    ("questions", "What agents ask."),
+    ("recordings", "What was said, as sound."),
+    ("sip_trunks", "The ways to carriers and PBXs."),
+    ("sms_messages", "SMS to people, and from them."),
+    ("verified_numbers", "Numbers that test keys may call."),
+    ("voices", "Built-in voices, and clones."),
+    (
+        "dashboard",
+        "What the dashboard calls, in the browser that signed in. It changes as the dashboard does.",
+    ),
+    ("system", "For whoever operates the server."),
+];
 
 /// Pages of the dashboard are no operations; what stands behind a link that is its own proof is one.
 fn is_page(route: &Route) -> bool {
@@ -66,18 +121,22 @@ fn is_page(route: &Route) -> bool {
 
 fn operation(route: &Route, generator: &mut SchemaGenerator) -> Value {
     let mut operation = json!({
-        "summary": route.summary,
-        "operationId": operation_id(route),
+        "summary": first_sentence(route.summary),
+        "description": route.summary,
+        "operationId": names::operation(route.method.as_str(), route.path),
         "tags": [tag(route.path)],
         "parameters": parameters(route),
     });
     operation["security"] = match route.access {
         Access::Public => json!([]),
         Access::AnyKey => json!([{ "key": [] }]),
-        Access::Needs(scope) | Access::NeedsFresh(scope) => json!([{ "key": [scope] }]),
-        Access::NeedsOrLink(scope) => json!([{ "key": [scope] }, {}]),
+        Access::Needs(_) | Access::NeedsFresh(_) => json!([{ "key": [] }]),
+        Access::NeedsOrLink(_) => json!([{ "key": [] }, {}]),
         Access::SignedIn | Access::Member(_) | Access::Fresh(_) => json!([{ "session": [] }]),
     };
+    if let Access::Needs(scope) | Access::NeedsFresh(scope) | Access::NeedsOrLink(scope) = route.access {
+        operation[SCOPE] = json!(scope);
+    }
     if let Some(request) = route.request {
         let schema = request(generator);
         // A body without a required field may be left out.
@@ -122,26 +181,24 @@ fn operation(route: &Route, generator: &mut SchemaGenerator) -> Value {
         success["content"] = json!({ "application/json": { "schema": response(generator) } });
     }
     let error = json!({ "description": "An error.", "content": { "application/json": { "schema": { "$ref": "#/components/schemas/Error" } } } });
-    operation["responses"] = json!({ route.status.to_string(): success, "default": error });
+    operation["responses"] = json!({ route.status.to_string(): success, "4XX": error, "default": error });
     if route.summary.contains("another one, with 404,") {
         operation["responses"]["404"] = json!({ "description": "No good link.", "content": page });
     }
     operation
 }
 
-fn operation_id(route: &Route) -> String {
-    let path = route
-        .path
-        .trim_start_matches("/v1/")
-        .replace(['/', '-', '.'], "_")
-        .replace(['{', '}'], "");
-    format!("{}_{}", route.method.as_str().to_lowercase(), path.trim_matches('_'))
+/// Without its full stop.
+fn first_sentence(text: &str) -> &str {
+    let end = [". ", "; ", ": "].iter().filter_map(|end| text.find(end)).min();
+    text[..end.unwrap_or(text.len())].trim_end_matches('.')
 }
 
 fn tag(path: &str) -> &str {
     let mut parts = path.trim_start_matches('/').split('/');
     match (parts.next(), parts.next()) {
         (Some("v1"), Some("_internal")) => "dashboard",
+        (Some("v1"), Some("answers.csv")) => "answers",
         (Some("v1"), Some(resource)) => resource,
         (Some("r"), _) => "rooms",
         (Some("u"), _) => "email_messages",

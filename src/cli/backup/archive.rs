@@ -246,7 +246,7 @@ fn read(file: &Path, mut into: Option<Target<'_>>) -> Result<Manifest, CannotSta
     if database != Some((manifest.bytes, manifest.sha256.clone())) {
         return Err(bad("is damaged: its database is not what was written".into()));
     }
-    if manifest.recordings.clone().unwrap_or_else(|| none()) != recordings {
+    if manifest.recordings.clone().unwrap_or_else(none) != recordings {
         return Err(bad("is damaged: its recordings are not what was written".into()));
     }
     Ok(manifest)

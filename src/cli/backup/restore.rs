@@ -100,9 +100,9 @@ impl Restore {
             }
         };
         let may_have_run = match &location {
-            Location::Sqlite(path) => self.into_file(path, &manifest, recordings.as_deref()).await?,
+            Location::Sqlite(path) => self.fill_file(path, &manifest, recordings.as_deref()).await?,
             Location::Postgres(url) => {
-                self.into_server(url, &location, &manifest, recordings.as_deref())
+                self.fill_server(url, &location, &manifest, recordings.as_deref())
                     .await?
             }
         };
@@ -136,7 +136,7 @@ impl Restore {
     }
 
     /// The file gets its name when all is done: before, there is no database.
-    async fn into_file(
+    async fn fill_file(
         &self,
         path: &Path,
         manifest: &Manifest,
@@ -185,7 +185,7 @@ impl Restore {
         Ok(marked)
     }
 
-    async fn into_server(
+    async fn fill_server(
         &self,
         url: &str,
         location: &Location,
@@ -287,7 +287,7 @@ struct Folder(PathBuf);
 impl Folder {
     fn make() -> Result<Self, CannotStart> {
         use std::os::unix::fs::DirBuilderExt;
-        let path = std::env::temp_dir().join(format!("callboard-restore-{}", uuid::Uuid::new_v4()));
+        let path = std::env::temp_dir().join(format!("callboard-restore-{}", std::process::id()));
         let made = std::fs::DirBuilder::new().mode(0o700).create(&path);
         made.map_err(|error| cannot_write(&path, &error))?;
         Ok(Folder(path))

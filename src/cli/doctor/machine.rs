@@ -29,6 +29,7 @@ pub(super) async fn look(settings: &Settings, found: &mut Findings) -> bool {
 }
 
 /// Does a Callboard answer there?
+#[expect(clippy::disallowed_methods, reason = "this machine's own address")]
 async fn answers(mut address: SocketAddr) -> bool {
     if address.ip().is_unspecified() {
         address.set_ip(match address {
@@ -80,7 +81,7 @@ fn disks(settings: &Settings, found: &mut Findings) {
                 let said = format!("{} free at {shown}", bytes(free));
                 match free {
                     ..NO_ROOM => found.failure(&what, said, advice),
-                    ..ROOM => found.warning(&what, said, advice),
+                    NO_ROOM..ROOM => found.warning(&what, said, advice),
                     _ => found.ok(&what, said),
                 }
             }

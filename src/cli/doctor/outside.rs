@@ -21,6 +21,7 @@ const AT_ONCE: usize = 8;
 /// Two clocks may differ by so much.
 const CLOCKS: Duration = Duration::from_secs(2);
 
+#[expect(clippy::disallowed_methods, reason = "addresses of the operator's, not of users")]
 pub(super) async fn look(settings: &Settings, is_serving: bool, trunks: Vec<Trunk>, found: &mut Findings) {
     let client = reqwest::Client::builder()
         .timeout(PATIENCE)

@@ -1,5 +1,6 @@
 //! Reading schemas: references and variants resolved, fields as table rows, plausible samples.
 use super::html::{breakable, enclose, escape, list, lookup, members, plain, prose, text};
+use crate::http::openapi::marks::MEANINGS;
 use serde_json::{Value, json};
 
 /// Plausible values by name, or by event and name; others follow from their type.
@@ -46,7 +47,10 @@ pub fn fold(document: &Value, schema: &Value, depth: usize, into: &mut Value) {
                 into["type"] = kinds.iter().find(|kind| *kind != "null").cloned().into();
                 into["nullable"] = kinds.iter().any(|kind| kind == "null").into();
             }
-            ("enum", _) => into["choices"] = list(value).iter().map(|value| json!([value, ""])).collect(),
+            ("enum", _) => {
+                let about = |value: &Value| schema[MEANINGS][text(value)].clone();
+                into["choices"] = list(value).iter().map(|value| json!([value, about(value)])).collect();
+            }
             ("const", _) => into["choices"] = json!([[value, ""]]),
             _ => into[key] = value.clone(),
         }

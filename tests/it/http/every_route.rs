@@ -206,6 +206,44 @@ fn the_list_of_routes_is_consistent() {
         let properties = &document["components"]["schemas"][name]["properties"];
         assert!(properties.get(field).is_some(), "{path} has no {field}: {properties}");
     }
+    // Clients are made from it: what they call things is theirs for ever.
+    let paths = document["paths"].as_object().unwrap();
+    let operations = paths.values().flat_map(|item| item.as_object().unwrap().values());
+    let ids: Vec<&str> = operations.map(|it| it["operationId"].as_str().unwrap()).collect();
+    let unique: std::collections::BTreeSet<&str> = ids.iter().copied().collect();
+    assert_eq!(unique.len(), ids.len(), "{ids:?}");
+    for name in [
+        "createAgent",
+        "listCampaignContacts",
+        "rotateWebhookEndpointSecret",
+        "getTopup",
+    ] {
+        assert!(unique.contains(name), "{name}");
+    }
+    let schemas = document["components"]["schemas"].as_object().unwrap();
+    for name in [
+        "Agent",
+        "AgentCreate",
+        "AgentUpdate",
+        "AgentList",
+        "CampaignList",
+        "SessionStatus",
+        "Recording",
+    ] {
+        assert_eq!(schemas[name]["title"], name);
+    }
+    let counted = |name: &&String| name.ends_with(|letter: char| letter.is_ascii_digit()) && *name != "E164";
+    assert_eq!(
+        schemas.keys().filter(counted).collect::<Vec<_>>(),
+        Vec::<&String>::new()
+    );
+    let of_constants = schemas
+        .values()
+        .filter(|schema| schema["oneOf"][0].get("const").is_some());
+    assert_eq!(of_constants.count(), 0);
+    assert_eq!(schemas["SessionStatus"]["type"], "string");
+    let label = &schemas["NumberUpdate"]["properties"]["label"];
+    assert_eq!(label["type"], serde_json::json!(["string", "null"]));
     // What stands behind links that are their own proof.
     let paths = &document["paths"];
     let kind = |of: &serde_json::Value| of["content"].as_object().unwrap().keys().next().unwrap().clone();

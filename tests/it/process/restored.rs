@@ -96,6 +96,18 @@ fn a_restore_loses_nothing_and_calls_nobody_again(backend: Backend) {
         api.post(&format!("{prepared}/contacts"), contacts).await;
         let later = chrono::Utc::now() + chrono::Duration::hours(2);
         let soon = chrono::Utc::now() + chrono::Duration::seconds(20);
+        let armed = async |at: chrono::DateTime<chrono::Utc>, number: &str| {
+            let plan = json!({ "name": number, "agent_id": agent["id"], "schedule": { "starts_at": at.to_rfc3339() } });
+            let path = format!(
+                "/v1/campaigns/{}",
+                api.post("/v1/campaigns", plan).await["id"].as_str().unwrap()
+            );
+            let contacts = json!({ "contacts": [{ "phone_number": number }] });
+            api.post(&format!("{path}/contacts"), contacts).await;
+            api.post(&format!("{path}/start"), json!({})).await;
+            path
+        };
+        let to_start = (armed(soon, "+15002996000").await, armed(later, "+15002997000").await);
         let scheduled = async |at: chrono::DateTime<chrono::Utc>, number: &str| {
             let call = json!({ "to_number": number, "agent_id": agent["id"], "scheduled_at": at.to_rfc3339() });
             api.post("/v1/sessions", call).await
@@ -234,6 +246,19 @@ fn a_restore_loses_nothing_and_calls_nobody_again(backend: Backend) {
             assert_eq!(api.get(message).await["status"], "canceled", "{message}");
         }
         assert_eq!(api.get(&not_due).await["status"], "scheduled");
+        // One was to start before the loss, and can be gone through; the other cannot have begun.
+        let begun = api.get(&to_start.0).await;
+        assert_eq!(
+            (&begun["status"], &begun["counts"]["canceled"]),
+            (&json!("paused"), &json!(1)),
+            "{begun}"
+        );
+        let to_come = api.get(&to_start.1).await;
+        assert_eq!(
+            (&to_come["status"], &to_come["counts"]["pending"]),
+            (&json!("draft"), &json!(1)),
+            "{to_come}"
+        );
         assert_eq!(called(&other), Vec::<Value>::new(), "started: {started}");
         // What is asked for anew goes on as ever, and its places come after all that the lost service gave.
         let again = api
@@ -331,4 +356,62 @@ fn assert_is_private(file: &Path) {
     use std::os::unix::fs::PermissionsExt;
     let mode = file.metadata().unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
+}
+
+/// What was killed, or is still at work, is in nobody's way, and nothing of it is taken for somebody else's.
+#[test]
+fn what_broke_off_is_in_nobodys_way() {
+    on_disk(Backend::Sqlite, async |place: Place| {
+        let mut serving = place.serve(&[]);
+        terminate(&mut serving);
+        let at = |name: &str| place.folder.path().join(name);
+        let named = |name: &str| at(name).to_str().unwrap().to_owned();
+        // Another backup into the same file is at work.
+        std::fs::write(at("backup.partial"), "half").unwrap();
+        let refused = place.run(&["backup", &named("backup"), "--without-recordings"]);
+        assert!(
+            stderr(&refused).contains("backup.partial is there"),
+            "{}",
+            stderr(&refused)
+        );
+        assert_eq!(std::fs::read(at("backup.partial")).unwrap(), b"half");
+        assert!(!at("backup.database").exists() && !at("backup").exists());
+        std::fs::remove_file(at("backup.partial")).unwrap();
+        let made = place.run(&["backup", &named("backup"), "--without-recordings"]);
+        assert!(made.status.success(), "{}", stderr(&made));
+        let left: Vec<_> = std::fs::read_dir(place.folder.path())
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name())
+            .filter(|name| name.to_str().unwrap().starts_with("backup"))
+            .collect();
+        assert_eq!(left, ["backup"], "no part of it is left");
+
+        // A file that would hold itself.
+        let recordings = at("callboard-recordings");
+        std::fs::create_dir_all(&recordings).unwrap();
+        let within = recordings.join("backup").to_str().unwrap().to_owned();
+        let refused = place.run(&["backup", &within]);
+        assert!(stderr(&refused).contains("would hold itself"), "{}", stderr(&refused));
+
+        let url = format!("sqlite://{}", named("other.db"));
+        let restore = || {
+            let mut command = place.command(&["restore", &named("backup"), "--as-of", "now"]);
+            command.env("CALLBOARD_DATABASE_URL", &url).output().unwrap()
+        };
+        // Another restore is at work.
+        std::fs::write(at("other.db.restoring"), "half").unwrap();
+        assert!(stderr(&restore()).contains("other.db.restoring is there"));
+        assert_eq!(std::fs::read(at("other.db.restoring")).unwrap(), b"half");
+        // It was killed, and its log is not read as this one's.
+        std::fs::remove_file(at("other.db.restoring")).unwrap();
+        std::fs::copy(at("backup"), at("other.db.restoring-wal")).unwrap();
+        let restored = restore();
+        assert!(restored.status.success(), "{}", stderr(&restored));
+        assert!(
+            at("other.db").exists() && !at("other.db.restoring").exists() && !at("other.db.restoring-wal").exists()
+        );
+        let mut command = place.command(&["--json", "dispatch", "show"]);
+        let shown = command.env("CALLBOARD_DATABASE_URL", &url).output().unwrap();
+        assert_eq!(json_of(&shown)["paused"], true);
+    });
 }
