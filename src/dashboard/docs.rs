@@ -6,7 +6,7 @@ mod html;
 mod schema;
 
 use crate::http::openapi::marks::SCOPE;
-use html::{breakable, code, entries, escape, list, lookup, members, plain, prose, table, text};
+use html::{breakable, code, escape, list, lookup, members, plain, prose, table, text};
 use schema::{fields, likely, resolve, row, sample};
 use serde_json::Value;
 

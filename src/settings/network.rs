@@ -12,6 +12,7 @@ use std::net::{IpAddr, SocketAddr};
 
 pub(super) fn validate(settings: &Settings) -> Result<(), BadSetting> {
     settings.socket_address()?;
+    settings.metrics_address()?;
     settings.outbound()?;
     settings.extra_roots()?;
     within("webhook_timeout_ms", settings.webhook_timeout_ms, 1000..=30_000)?;

@@ -8,6 +8,7 @@ use crate::{
     audit::{Evidence, check, report},
     world::{Backend, TestDatabase},
 };
+use entities::values::Moment;
 use serde_json::{Value, json};
 use std::{
     collections::BTreeSet,
@@ -94,10 +95,10 @@ fn a_restore_loses_nothing_and_calls_nobody_again(backend: Backend) {
         let prepared = format!("/v1/campaigns/{}", draft["id"].as_str().unwrap());
         let contacts = json!({ "contacts": [{ "phone_number": "+15002990000" }] });
         api.post(&format!("{prepared}/contacts"), contacts).await;
-        let later = chrono::Utc::now() + chrono::Duration::hours(2);
-        let soon = chrono::Utc::now() + chrono::Duration::seconds(20);
-        let armed = async |at: chrono::DateTime<chrono::Utc>, number: &str| {
-            let plan = json!({ "name": number, "agent_id": agent["id"], "schedule": { "starts_at": at.to_rfc3339() } });
+        let now = runtime::clock::Clock::wall().now();
+        let (soon, later) = (now.plus_seconds(20), now.plus_seconds(7_200));
+        let armed = async |at: Moment, number: &str| {
+            let plan = json!({ "name": number, "agent_id": agent["id"], "schedule": { "starts_at": at.to_string() } });
             let path = format!(
                 "/v1/campaigns/{}",
                 api.post("/v1/campaigns", plan).await["id"].as_str().unwrap()
@@ -108,12 +109,12 @@ fn a_restore_loses_nothing_and_calls_nobody_again(backend: Backend) {
             path
         };
         let to_start = (armed(soon, "+15002996000").await, armed(later, "+15002997000").await);
-        let scheduled = async |at: chrono::DateTime<chrono::Utc>, number: &str| {
-            let call = json!({ "to_number": number, "agent_id": agent["id"], "scheduled_at": at.to_rfc3339() });
+        let scheduled = async |at: Moment, number: &str| {
+            let call = json!({ "to_number": number, "agent_id": agent["id"], "scheduled_at": at.to_string() });
             api.post("/v1/sessions", call).await
         };
-        let written = async |path: &str, at: chrono::DateTime<chrono::Utc>, mut message: Value| {
-            message["scheduled_at"] = at.to_rfc3339().into();
+        let written = async |path: &str, at: Moment, mut message: Value| {
+            message["scheduled_at"] = at.to_string().into();
             let made = api.post(path, message).await;
             format!("{path}/{}", made["id"].as_str().unwrap())
         };
