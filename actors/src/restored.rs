@@ -9,8 +9,7 @@
 //! | a message is not handed over | it is canceled, unless it was for a moment after the loss |
 //! | a campaign runs, or rests until its hours open | it is paused |
 //! | a campaign was to start by then | it is started and paused |
-//! | a campaign is to start after the loss | nothing |
-//! | a contact waits, of any other campaign that is not over | it is canceled |
+//! | a contact waits, of any campaign that is not over | it is canceled: a draft may have been started, a start been moved |
 use crate::{campaign::actor::cancel_waiting, deps::Deps, router::Mailbox, slices::Slices};
 use entities::{
     Error, Result, boxed,
@@ -58,9 +57,10 @@ pub async fn settle(deps: &Deps) -> Result<bool> {
 }
 
 async fn put_away(deps: &Deps, tenant: TenantId, as_of: Moment) -> Result<()> {
+    let mut left = 0;
     for _ in 0..LOOKS {
         pause_campaigns(deps, tenant, as_of).await?;
-        let left = calls(deps, tenant, as_of).await?
+        left = calls(deps, tenant, as_of).await?
             + messages::<sms_message::Entity, _>(deps, deps.router.sms(), tenant, as_of).await?
             + messages::<email_message::Entity, _>(deps, deps.router.emails(), tenant, as_of).await?
             + contacts(deps, tenant, as_of).await?;
@@ -76,6 +76,8 @@ async fn put_away(deps: &Deps, tenant: TenantId, as_of: Moment) -> Result<()> {
             return Ok(());
         }
     }
+    // Until then `dispatch resume` is refused: whoever waits for it is told why.
+    tracing::warn!(%tenant, left, "some of what may have run since the backup could not be put away yet; trying again soon");
     Ok(())
 }
 
@@ -84,10 +86,8 @@ async fn put_away(deps: &Deps, tenant: TenantId, as_of: Moment) -> Result<()> {
 enum Fate {
     Paused,
     StartedAndPaused,
-    /// Nobody works at it; its contacts are canceled all the same.
+    /// Nobody works at it.
     AsItIs,
-    /// It cannot have begun.
-    LeftAlone,
 }
 
 fn fate(row: &Campaign, as_of: Moment) -> Fate {
@@ -95,8 +95,7 @@ fn fate(row: &Campaign, as_of: Moment) -> Fate {
     match row.status {
         Status::Running => Fate::Paused,
         Status::Paused if row.pause_reason != Some(PauseReason::Manual) => Fate::Paused,
-        Status::Draft if is_armed && row.plan.schedule.starts_at.is_some_and(|at| at > as_of) => Fate::LeftAlone,
-        Status::Draft if is_armed => Fate::StartedAndPaused,
+        Status::Draft if is_armed && row.plan.schedule.starts_at.is_none_or(|at| at <= as_of) => Fate::StartedAndPaused,
         Status::Draft | Status::Paused | Status::Completed => Fate::AsItIs,
     }
 }
@@ -111,7 +110,7 @@ async fn pause_campaigns(deps: &Deps, tenant: TenantId, as_of: Moment) -> Result
             let commands: &[CampaignCommand] = match fate(&row, as_of) {
                 Fate::Paused => &[CampaignCommand::Pause],
                 Fate::StartedAndPaused => &[CampaignCommand::Tick, CampaignCommand::Pause],
-                Fate::AsItIs | Fate::LeftAlone => &[],
+                Fate::AsItIs => &[],
             };
             let key = TenantScoped::new(tenant, row.env, row.id);
             for command in commands {
@@ -129,8 +128,9 @@ async fn calls(deps: &Deps, tenant: TenantId, as_of: Moment) -> Result<usize> {
         let open = session::may_have_run(&deps.db.read, tenant, as_of, after, PAGE).await?;
         let Some(last) = open.last() else { return Ok(found) };
         after = Some(last.id);
-        found += open.len();
-        for call in open {
+        // What has begun since the restore, as in a room, goes on.
+        for call in open.into_iter().filter(|call| !deps.calls.contains(call.id)) {
+            found += 1;
             // Whoever is found without a carrier is lost; whoever waited fails.
             let rejected = SessionCommand::Reject(RejectReason::MayHaveRun);
             for command in [SessionCommand::Tick, rejected] {
@@ -169,7 +169,7 @@ async fn contacts(deps: &Deps, tenant: TenantId, as_of: Moment) -> Result<usize>
             return Ok(canceled);
         };
         after = Some(last.id);
-        for row in page.iter().filter(|row| fate(row, as_of) != Fate::LeftAlone) {
+        for row in &page {
             let counts = tally::load(&deps.db.read, row.id).await?;
             if counts.pending + counts.waiting == 0 {
                 continue;

@@ -13,11 +13,15 @@ async fn reader(file: &Path) -> Result<Connection> {
     Ok(Database::connect(options).await?.into())
 }
 
-/// Has it no tables, a server's database?
-pub async fn is_empty(db: &Connection) -> Result<bool> {
-    let tables = "SELECT 1 FROM pg_catalog.pg_tables WHERE schemaname = current_schema() LIMIT 1";
-    let asked = Statement::from_string(db.get_database_backend(), tables);
-    Ok(db.query_one_raw(asked).await?.is_none())
+/// Are there any, of whomever?
+pub async fn has_tables(db: &Connection) -> Result<bool> {
+    let backend = db.get_database_backend();
+    let tables = match backend {
+        DbBackend::Sqlite => "SELECT 1 FROM sqlite_master WHERE type = 'table' LIMIT 1",
+        _ => "SELECT 1 FROM pg_catalog.pg_tables WHERE schemaname = current_schema() LIMIT 1",
+    };
+    let asked = Statement::from_string(backend, tables);
+    Ok(db.query_one_raw(asked).await?.is_some())
 }
 
 /// Writes the database as it is at one moment into a new file. While it is written, the log of the database cannot be emptied.

@@ -14,7 +14,7 @@ use crate::{
 use sea_orm::entity::prelude::*;
 
 /// What is made together has ids of about one time.
-const AHEAD_SECONDS: i64 = 1;
+const TOGETHER_SECONDS: i64 = 1;
 const INTERRUPTED: &str =
     "the service came back from a backup: read the list in again, without those who were called since";
 /// How the keys of the marks begin; the workspace's id follows.
@@ -48,13 +48,13 @@ pub async fn is_under_way(db: &Connection) -> Result<bool> {
 /// Marks every workspace, pauses dispatch, and lets go of sign-ins and of links for new passwords, for one that was used or ended since would
 /// be valid again. `as_of`: until when something may have run.
 #[boxed]
-pub async fn mark(db: &Connection, as_of: Moment, now: Moment) -> Result<MayHaveRun> {
+pub async fn mark(db: &Connection, taken_at: Moment, as_of: Moment, now: Moment) -> Result<MayHaveRun> {
     dispatch_pause::begin(db, now).await?;
-    // Our time may have been ahead of the clock by which the operator goes.
-    let newest = event::last_id(db)
-        .await?
-        .map(|id| Moment::from_millis(i64::try_from(id.0.as_u128() >> 80).unwrap_or(0)));
-    let as_of = as_of.max(newest.map_or(as_of, |newest| newest.plus_seconds(AHEAD_SECONDS)));
+    // Our time may have been ahead of the clock by which the operator goes: by as much as the newest event is ahead of the backup.
+    let newest = event::last_id(db).await?;
+    let newest = newest.map(|id| Moment::from_millis(i64::try_from(id.0.as_u128() >> 80).unwrap_or(0)));
+    let ahead = newest.map_or(0, |newest| (newest.millis() - taken_at.millis()).max(0));
+    let as_of = as_of.plus_millis(ahead).plus_seconds(TOGETHER_SECONDS);
     import::give_up_contacts(db, INTERRUPTED, now).await?;
     login::remove_all(db).await?;
     password_reset::void_all(db).await?;

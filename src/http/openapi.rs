@@ -190,8 +190,8 @@ fn operation(route: &Route, generator: &mut SchemaGenerator) -> Value {
 
 /// Without its full stop.
 fn first_sentence(text: &str) -> &str {
-    let end = [". ", "; ", ": "].iter().filter_map(|end| text.find(end)).min();
-    text[..end.unwrap_or(text.len())].trim_end_matches('.')
+    let end = text.find(". ").unwrap_or(text.len());
+    text[..end].trim_end_matches('.')
 }
 
 fn tag(path: &str) -> &str {

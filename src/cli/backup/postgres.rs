@@ -73,17 +73,26 @@ fn pipe(reads: &mut Command, writes: &mut Command) -> Result<(), CannotStart> {
         }
     };
     // What the one says goes to the other, which says why it stops; each says its errors into a pipe that is large enough for them.
-    let copied = match (reader.stdout.take(), writer.stdin.take()) {
+    let mut into = writer.stdin.take();
+    let copied = match (reader.stdout.take(), &mut into) {
         (Some(from), Some(to)) => copy(BufReader::new(from), to),
         _ => Ok(()),
     };
-    let written = writer.wait_with_output();
     let read = reader.wait_with_output();
+    // All of it has been read, or nothing of it stands: a script that merely ends is rolled back.
+    let ended = match (&read, &mut into) {
+        (Ok(read), Some(to)) if read.status.success() && copied.is_ok() => {
+            to.write_all(b"\nCOMMIT;\n").and_then(|()| to.flush())
+        }
+        _ => Ok(()),
+    };
+    drop(into);
+    let written = writer.wait_with_output();
     let (written, read) = match (written, read) {
         (Ok(written), Ok(read)) => (written, read),
         (Err(error), _) | (_, Err(error)) => return Err(CannotStart(format!("cannot restore: {error}"))),
     };
-    match (written.status.success(), read.status.success(), copied) {
+    match (written.status.success(), read.status.success(), copied.and(ended)) {
         (true, true, Ok(())) => Ok(()),
         (false, ..) => Err(failed("psql", &written.stderr)),
         (_, false, _) => Err(failed("pg_restore", &read.stderr)),
@@ -93,6 +102,7 @@ fn pipe(reads: &mut Command, writes: &mut Command) -> Result<(), CannotStart> {
 
 fn copy(mut from: impl BufRead, mut to: impl Write) -> io::Result<()> {
     let mut line = Vec::new();
+    to.write_all(b"BEGIN;\n")?;
     for _ in 0..HEAD {
         line.clear();
         if from.read_until(b'\n', &mut line)? == 0 {
@@ -123,6 +133,10 @@ fn program(name: &str, url: &str) -> Result<Command, CannotStart> {
     let url = Url::parse(url).map_err(|error| CannotStart(format!("database_url: {error}")))?;
     let mut command = Command::new(name);
     command.arg("--no-password");
+    // These would lead elsewhere than the URL does.
+    for name in ["PGSERVICE", "PGSERVICEFILE", "PGHOSTADDR"] {
+        command.env_remove(name);
+    }
     let mut set = |name: &str, value: Option<String>| {
         if let Some(value) = value.filter(|value| !value.is_empty()) {
             command.env(name, value);
@@ -137,6 +151,7 @@ fn program(name: &str, url: &str) -> Result<Command, CannotStart> {
     set("PGUSER", Some(decoded(url.username())));
     set("PGPASSWORD", url.password().map(decoded));
     set("PGDATABASE", Some(decoded(url.path().trim_start_matches('/'))));
+    let (mut is_verified, mut has_root) = (false, std::env::var_os("PGSSLROOTCERT").is_some());
     for (key, value) in url.query_pairs() {
         let value = Some(value.into_owned());
         // As the service's own driver reads them; what is left is its own affair.
@@ -147,18 +162,22 @@ fn program(name: &str, url: &str) -> Result<Command, CannotStart> {
             "password" => set("PGPASSWORD", value),
             "dbname" => set("PGDATABASE", value),
             "sslmode" | "ssl-mode" => {
-                // A service trusts the system's authorities, and so do these from version 16 on.
-                if value.as_deref().is_some_and(|mode| mode.starts_with("verify")) {
-                    set("PGSSLROOTCERT", Some("system".into()));
-                }
+                is_verified = value.as_deref() == Some("verify-full");
                 set("PGSSLMODE", value);
             }
-            "sslrootcert" | "ssl-root-cert" | "ssl-ca" => set("PGSSLROOTCERT", value),
+            "sslrootcert" | "ssl-root-cert" | "ssl-ca" => {
+                has_root = true;
+                set("PGSSLROOTCERT", value);
+            }
             "sslcert" | "ssl-cert" => set("PGSSLCERT", value),
             "sslkey" | "ssl-key" => set("PGSSLKEY", value),
             "options" => set("PGOPTIONS", value),
             _ => {}
         }
+    }
+    // A service trusts the system's authorities, and so do these programs from version 16 on.
+    if is_verified && !has_root {
+        set("PGSSLROOTCERT", Some("system".into()));
     }
     Ok(command)
 }
@@ -269,11 +288,11 @@ mod tests {
         let script = b"SET statement_timeout = 0;\nSET transaction_timeout = 0;\nCREATE TABLE x ();\n";
         let mut written = Vec::new();
         copy(&script[..], &mut written).unwrap();
-        assert_eq!(written, b"SET statement_timeout = 0;\nCREATE TABLE x ();\n");
+        assert_eq!(written, b"BEGIN;\nSET statement_timeout = 0;\nCREATE TABLE x ();\n");
         let mut long: Vec<u8> = b"x\n".repeat(HEAD);
         long.extend(b"SET transaction_timeout = 0 is what somebody wrote\n");
         let mut written = Vec::new();
         copy(&long[..], &mut written).unwrap();
-        assert_eq!(written, long);
+        assert_eq!(written, [&b"BEGIN;\n"[..], &long].concat());
     }
 }

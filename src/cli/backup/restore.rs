@@ -148,11 +148,11 @@ impl Restore {
                 path.display()
             )));
         }
-        // Of one that was killed: its log would be read as this one's.
-        for end in ["-wal", "-shm", "-journal"] {
-            let _ = std::fs::remove_file(with(&Partial::path(path, "restoring"), end));
-        }
         let (partial, made) = Partial::make(path, "restoring")?;
+        // Of one that was killed: its log would be read as this one's. Nobody else is at work by now.
+        for end in ["-wal", "-shm", "-journal"] {
+            let _ = std::fs::remove_file(with(&partial.0, end));
+        }
         let target = Target {
             database: made,
             database_path: &partial.0,
@@ -197,9 +197,9 @@ impl Restore {
             .await
             .map_err(|why| CannotStart(format!("database_url: {why}")))?;
         let db = Connection::from(look(location).await?);
-        let is_empty = copy::is_empty(&db).await;
+        let has_tables = copy::has_tables(&db).await;
         db.close().await;
-        if !is_empty? {
+        if has_tables? {
             return Err(CannotStart(format!(
                 "database_url: {} has tables; make a new database, or drop that one",
                 location.shown()
@@ -252,7 +252,7 @@ impl Restore {
             actors::writer::leave_free(&transaction, places).await?;
             // Our time goes on from here, and not from where it was at the backup.
             holds::restored(&transaction, &Clock::wall()).await?;
-            may_have_run = Some(restored::mark(&transaction, as_of, now).await?);
+            may_have_run = Some(restored::mark(&transaction, manifest.taken_at, as_of, now).await?);
         }
         restored::end(&transaction).await?;
         transaction.commit().await.map_err(Error::from)?;

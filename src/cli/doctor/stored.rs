@@ -4,6 +4,7 @@ use crate::{error::CannotStart, settings::Settings};
 use entities::{
     Error,
     connection::Connection,
+    copy,
     db::Location,
     meta, restored, server,
     sip_trunk::{self, Model as Trunk},
@@ -76,10 +77,17 @@ pub(super) async fn look(settings: &Settings, found: &mut Findings) -> Vec<Trunk
 async fn has_schema(pool: &DatabaseConnection, db: &Connection, location: &Location, found: &mut Findings) -> bool {
     let shown = location.shown();
     if migration::had(pool).await.is_ok_and(|had| had.is_empty()) {
-        found.ok(
-            "database",
-            format!("{shown} is empty: the first start makes its tables"),
-        );
+        match copy::has_tables(db).await {
+            Ok(false) => found.ok(
+                "database",
+                format!("{shown} is empty: the first start makes its tables"),
+            ),
+            _ => found.failure(
+                "database",
+                format!("{shown} has tables, and not those of a whole Callboard database"),
+                "a restore that broke off leaves such a one: empty it, or name another",
+            ),
+        }
         return false;
     }
     // What it cannot read is said below.

@@ -207,8 +207,12 @@ on_both! {
             targets: vec![Target { address: "192.0.2.1:5060".parse().unwrap(), transport: Transport::Udp, up: true }],
         };
         assert!(board.set(id.parse().unwrap(), state));
-        board.paced(id.parse().unwrap(), 4.0);
         let second_leg = board.second_leg(id.parse().unwrap());
+        // Whoever has looked at it has nothing to dial, and takes its pace along when it goes.
+        while !tenant.api.get("/readyz").await.ok()["actors"]["dispatcher"].as_u64().is_none_or(|count| count == 0) {
+            world.settle().await;
+        }
+        world.deps().trunks.paced(id.parse().unwrap(), 4.0);
         let shown = tenant.api.get(&format!("/v1/sip_trunks/{id}")).await.ok()["state"].clone();
         let expected = json!({
             "up": false, "registered_until": null, "refused": { "sip_code": 403, "reason": "Forbidden" },
