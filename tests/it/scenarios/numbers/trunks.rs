@@ -209,7 +209,7 @@ on_both! {
         assert!(board.set(id.parse().unwrap(), state));
         let second_leg = board.second_leg(id.parse().unwrap());
         // Whoever has looked at it has nothing to dial, and takes its pace along when it goes.
-        while !tenant.api.get("/readyz").await.ok()["actors"]["dispatcher"].as_u64().is_none_or(|count| count == 0) {
+        while tenant.api.get("/readyz").await.ok()["actors"]["dispatcher"].as_u64().is_some_and(|count| count > 0) {
             world.settle().await;
         }
         world.deps().trunks.paced(id.parse().unwrap(), 4.0);
