@@ -1,10 +1,10 @@
 //! What recurs: the reconcile, the flush of `last_used_at`, the database's log file, rows whose time is over.
 use crate::{
-    delivery::prune,
     deps::Deps,
     holds::{self, ClockStatus},
     leases::{Of, Since},
     reconcile::{reconcile, reconcile_unless_quiet},
+    retention,
     slices::Slices,
 };
 use entities::{
@@ -61,6 +61,8 @@ impl KeysUsed {
 const RECONCILE_EVERY: Duration = Duration::from_secs(30);
 const FLUSH_EVERY: Duration = Duration::from_secs(3);
 const PRUNE_EVERY: Duration = Duration::from_secs(60);
+/// Days are what is asked for.
+const RETAIN_EVERY: Duration = Duration::from_secs(3600);
 const TIDY_EVERY: Duration = Duration::from_secs(60);
 /// How long an answer can be had again with its `Idempotency-Key`. Source: CONTRACT §1.
 const KEEP_IDEMPOTENCY_KEYS: Duration = Duration::from_secs(24 * 3600);
@@ -100,12 +102,12 @@ pub fn start(deps: &Deps, keys_used: KeysUsed) {
     every(deps, TIDY_EVERY, "removing deleted campaigns", |deps| async move {
         clear_away(&deps).await
     });
-    every(
-        deps,
-        PRUNE_EVERY,
-        "pruning",
-        |deps| async move { prune::prune(&deps).await },
-    );
+    every(deps, PRUNE_EVERY, "pruning", |deps| async move {
+        retention::installation::prune(&deps).await
+    });
+    every(deps, RETAIN_EVERY, "pruning of workspaces", |deps| async move {
+        retention::workspaces::prune(&deps).await
+    });
 }
 
 fn every<F, Fut>(deps: &Deps, period: Duration, what: &'static str, work: F)

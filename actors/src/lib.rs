@@ -33,6 +33,7 @@ pub mod reach;
 pub mod reconcile;
 pub mod recording;
 pub mod restored;
+pub mod retention;
 pub mod room;
 pub mod router;
 pub mod session;

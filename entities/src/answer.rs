@@ -136,3 +136,13 @@ pub async fn delete_of(db: &Connection, session: SessionId) -> Result<()> {
         .await?;
     Ok(())
 }
+
+/// Removes what was answered in these sessions.
+#[boxed]
+pub async fn remove(db: &Connection, sessions: &[SessionId]) -> Result<()> {
+    Entity::delete_many()
+        .filter(Column::SessionId.is_in(sessions.iter().copied()))
+        .exec(db)
+        .await?;
+    Ok(())
+}

@@ -152,3 +152,16 @@ pub async fn last_seqs(
     }
     Ok(found)
 }
+
+/// Removes the intents of these sessions to these numbers. No cap counts them any more.
+#[boxed]
+pub async fn remove(db: &Connection, owner: (TenantId, Env), numbers: &[E164], sessions: &[SessionId]) -> Result<()> {
+    Entity::delete_many()
+        .filter(Column::TenantId.eq(owner.0))
+        .filter(Column::Env.eq(owner.1))
+        .filter(Column::PhoneNumber.is_in(numbers.iter().cloned()))
+        .filter(Column::SessionId.is_in(sessions.iter().copied()))
+        .exec(db)
+        .await?;
+    Ok(())
+}

@@ -12,7 +12,8 @@ use crate::{
 };
 use schemars::JsonSchema;
 use sea_orm::{
-    DeriveActiveEnum, EnumIter, Order, QueryOrder, QuerySelect, QueryTrait, entity::prelude::*, sea_query::Expr,
+    Condition, DeriveActiveEnum, EnumIter, Order, QueryOrder, QuerySelect, QueryTrait, entity::prelude::*,
+    sea_query::Expr,
 };
 use serde::{Deserialize, Serialize};
 
@@ -140,6 +141,14 @@ impl Messages for Entity {
     const WAKE_AT: Column = Column::WakeAt;
     const SENT_AT: Column = Column::SentAt;
     const ENDED_AT: Column = Column::EndedAt;
+    /// What can be unsubscribed by a link is kept.
+    fn is_over(kept_until: Moment) -> Condition {
+        let old = Condition::any()
+            .add(Column::Kind.eq(Kind::Transactional))
+            .add(Column::CreatedAt.lt(kept_until));
+        let is_over = "phase NOT IN ('scheduled', 'queued', 'sending', 'deferred')";
+        Condition::all().add(old).add(Expr::cust(is_over))
+    }
 }
 
 of_tenant_and_env!(EmailId, "message");
@@ -196,17 +205,11 @@ pub async fn all_after(db: &Connection, after: Option<EmailId>, limit: u64) -> R
 /// `marketing_before`.
 #[boxed]
 pub async fn oldest(db: &Connection, before: Moment, marketing_before: Moment, limit: u64) -> Result<Vec<EmailId>> {
-    let old = sea_orm::Condition::any()
-        .add(Column::Kind.eq(Kind::Transactional))
-        .add(Column::CreatedAt.lt(marketing_before));
     let select = Entity::find()
         .select_only()
         .column(Column::Id)
         .filter(Column::CreatedAt.lt(before))
-        .filter(old)
-        .filter(Expr::cust(
-            "phase NOT IN ('scheduled', 'queued', 'sending', 'deferred')",
-        ))
+        .filter(<Entity as Messages>::is_over(marketing_before))
         .order_by(Column::CreatedAt, Order::Asc)
         .limit(limit);
     Ok(select.into_tuple().all(db).await?)

@@ -64,3 +64,13 @@ pub async fn pending(db: &Connection, share: Share, limit: u64) -> Result<Vec<Mo
         .all(db)
         .await?)
 }
+
+/// Of sessions that are removed, too.
+#[boxed]
+pub async fn remove(db: &Connection, sessions: &[SessionId]) -> Result<()> {
+    Entity::delete_many()
+        .filter(Column::SessionId.is_in(sessions.iter().copied()))
+        .exec(db)
+        .await?;
+    Ok(())
+}

@@ -229,3 +229,32 @@ pub async fn count_running(db: &Connection, tenant: TenantId) -> Result<u64> {
         .filter(Column::TenantId.eq(tenant));
     Ok(select.count(db).await?)
 }
+
+/// The tenant's jobs that ended before then.
+#[boxed]
+pub async fn ended_before(
+    db: &Connection,
+    (tenant, env): (TenantId, Env),
+    before: Moment,
+    limit: u64,
+) -> Result<Vec<ImportId>> {
+    let select = Entity::find()
+        .filter(Column::TenantId.eq(tenant))
+        .filter(Column::Env.eq(env))
+        .filter(Column::EndedAt.lt(before))
+        .select_only()
+        .column(Column::Id);
+    Ok(page::next(select, Column::Id, None::<ImportId>, limit)
+        .into_tuple()
+        .all(db)
+        .await?)
+}
+
+#[boxed]
+pub async fn remove(db: &Connection, ids: &[ImportId]) -> Result<()> {
+    Entity::delete_many()
+        .filter(Column::Id.is_in(ids.iter().copied()))
+        .exec(db)
+        .await?;
+    Ok(())
+}

@@ -60,6 +60,7 @@ pub mod password_reset;
 pub mod recording;
 pub mod recovery;
 pub mod restored;
+pub mod retention;
 pub mod room;
 pub mod server;
 pub mod session;

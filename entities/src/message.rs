@@ -2,9 +2,9 @@
 use crate::{
     connection::Connection,
     error::Result,
-    ids::{TenantId, TenantScoped},
-    keys,
-    values::Moment,
+    ids::{self, TenantId, TenantScoped},
+    keys, page,
+    values::{Env, Moment},
     workspace_lease::Share,
 };
 use sea_orm::{
@@ -20,6 +20,8 @@ pub trait Messages: EntityTrait {
     const WAKE_AT: Self::Column;
     const SENT_AT: Self::Column;
     const ENDED_AT: Self::Column;
+    /// Those that wait for nothing any more and may go, of which some are kept until a moment that is said.
+    fn is_over(kept_until: Moment) -> Condition;
 }
 
 /// When these ended, of those that have.
@@ -84,4 +86,23 @@ pub async fn due<M: Messages>(
         .filter(share.of(tenant))
         .filter(Expr::cust("wake_at IS NOT NULL"));
     keys::of(db, keys::due(waiting, M::WAKE_AT, by, limit), M::KEY).await
+}
+
+/// The tenant's messages that were made before then and may go, in their order, behind `after`.
+pub async fn over<M: Messages>(
+    db: &Connection,
+    (of, env): (TenantId, Env),
+    (before, kept_until): (Moment, Moment),
+    after: Option<M::Id>,
+    limit: u64,
+) -> Result<Vec<M::Id>> {
+    let [tenant, its_env, id] = M::KEY;
+    let select = M::find()
+        .filter(tenant.eq(of))
+        .filter(its_env.eq(env))
+        .filter(id.lt(ids::floor(before)))
+        .filter(M::is_over(kept_until))
+        .select_only()
+        .column(id);
+    Ok(page::next(select, id, after, limit).into_tuple().all(db).await?)
 }

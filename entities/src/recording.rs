@@ -209,3 +209,26 @@ pub mod read {
             .await?)
     }
 }
+
+/// Recordings of these sessions of which there may be sound.
+#[boxed]
+pub async fn with_sound(
+    db: &Connection,
+    sessions: &[SessionId],
+) -> Result<Vec<(SessionId, TenantScoped<RecordingId>)>> {
+    let select = Entity::find()
+        .filter(Column::SessionId.is_in(sessions.iter().copied()))
+        .filter(Column::Status.ne(Status::Purged));
+    let rows = select.all(db).await?;
+    Ok(rows.iter().map(|row| (row.session_id, row.key())).collect())
+}
+
+/// Removes what is left of recordings of these sessions: there is no sound.
+#[boxed]
+pub async fn remove(db: &Connection, sessions: &[SessionId]) -> Result<()> {
+    Entity::delete_many()
+        .filter(Column::SessionId.is_in(sessions.iter().copied()))
+        .exec(db)
+        .await?;
+    Ok(())
+}

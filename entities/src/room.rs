@@ -203,3 +203,13 @@ fn sessions() -> RelationDef {
 pub async fn all_after(db: &Connection, after: Option<RoomId>, limit: u64) -> Result<Vec<Model>> {
     page::behind(db, Entity::find(), Column::Id, after, limit).await
 }
+
+/// Removes the rooms in which these sessions were held.
+#[boxed]
+pub async fn remove(db: &Connection, sessions: &[SessionId]) -> Result<()> {
+    Entity::delete_many()
+        .filter(Column::SessionId.is_in(sessions.iter().copied()))
+        .exec(db)
+        .await?;
+    Ok(())
+}

@@ -12,7 +12,7 @@ use crate::{
 };
 use schemars::JsonSchema;
 use sea_orm::{
-    DeriveActiveEnum, EnumIter, Order, QueryOrder, QuerySelect, QueryTrait, Statement, entity::prelude::*,
+    Condition, DeriveActiveEnum, EnumIter, Order, QueryOrder, QuerySelect, QueryTrait, Statement, entity::prelude::*,
     sea_query::Expr,
 };
 use serde::{Deserialize, Serialize};
@@ -145,6 +145,9 @@ impl Messages for Entity {
     const WAKE_AT: Column = Column::WakeAt;
     const SENT_AT: Column = Column::SentAt;
     const ENDED_AT: Column = Column::EndedAt;
+    fn is_over(_: Moment) -> Condition {
+        Condition::all().add(Expr::cust("phase NOT IN ('scheduled', 'queued', 'sending')"))
+    }
 }
 
 of_tenant_and_env!(SmsId, "message");
@@ -241,7 +244,7 @@ pub async fn oldest(db: &Connection, before: Moment, limit: u64) -> Result<Vec<S
         .select_only()
         .column(Column::Id)
         .filter(Column::CreatedAt.lt(before))
-        .filter(Expr::cust("phase NOT IN ('scheduled', 'queued', 'sending')"))
+        .filter(<Entity as Messages>::is_over(before))
         .order_by(Column::CreatedAt, Order::Asc)
         .limit(limit);
     Ok(select.into_tuple().all(db).await?)

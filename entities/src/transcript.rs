@@ -168,6 +168,16 @@ pub async fn add(db: &Connection, entries: &[(SessionId, Entry)]) -> error::Resu
     Ok(())
 }
 
+/// Nothing of what was said in these sessions is left.
+#[boxed]
+pub async fn remove(db: &Connection, sessions: &[SessionId]) -> error::Result<()> {
+    Entity::delete_many()
+        .filter(Column::SessionId.is_in(sessions.iter().copied()))
+        .exec(db)
+        .await?;
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

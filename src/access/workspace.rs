@@ -1,15 +1,17 @@
 //! What a workspace's owner and its operator decide about it.
 use super::Author;
 use entities::{
-    Result,
+    Error, Result,
     audit_log::Action,
     bulk::{self, OnConflict},
     connection::Connection,
     ids::TenantId,
+    retention::{self, Retention},
     tenant,
     values::{Countries, Country, Zone},
 };
 use serde_json::{Value, json};
+use std::time::Duration;
 
 /// What is to be another; `None` stays.
 #[derive(Clone, Default)]
@@ -76,4 +78,43 @@ fn differences(before: &tenant::Model, after: &tenant::Model) -> Vec<(&'static s
         all.push(("countries", json!(after.countries)));
     }
     all
+}
+
+/// The server keeps messages as long as events: nobody can ask for more.
+pub fn check_retention(asked: &Retention, events: Duration) -> Result<()> {
+    let most = events.as_secs() / (24 * 3600);
+    match asked.messages_days {
+        Some(days) if u64::from(days.get().unsigned_abs()) > most => Err(Error::invalid(
+            "messages_days",
+            format!("must be at most {most}: so long this server keeps messages (`event_retention_days`)"),
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// Nothing new writes nothing. `Stale`: somebody else changed it since it was `known`.
+pub async fn change_retention(
+    db: &Connection,
+    by: &Author,
+    tenant: &tenant::Model,
+    known: &retention::Model,
+    asked: &Retention,
+) -> Result<Retention> {
+    let before = known.settings();
+    if before == *asked {
+        return Ok(before);
+    }
+    let kept = retention::set(db, known, asked, by.now()).await?;
+    let days = [
+        ("sessions_days", known.sessions_days, kept.sessions_days),
+        ("transcripts_days", known.transcripts_days, kept.transcripts_days),
+        ("contacts_days", known.contacts_days, kept.contacts_days),
+        ("messages_days", known.messages_days, kept.messages_days),
+        ("imports_days", known.imports_days, kept.imports_days),
+    ];
+    let others = days.into_iter().filter(|(_, before, after)| before != after);
+    let others: Vec<_> = others.map(|(name, _, after)| (name, json!(after))).collect();
+    by.note(db, tenant.id, Action::WorkspaceChanged, &tenant.slug, &others)
+        .await?;
+    Ok(kept.settings())
 }

@@ -20,7 +20,7 @@ use entities::{
     db::Location,
     delivery, delivery_attempt, dial, dnc, evaluation, event,
     ids::TenantId,
-    page, recording, room, session, tally, tenant, topup,
+    page, recording, retention, room, session, tally, tenant, topup,
     values::Zone,
     webhook_endpoint,
 };
@@ -146,6 +146,7 @@ impl<W: Write> Dump<'_, W> {
         self.messages().await?;
         self.table(topup::all_after, |row| (row.tenant_id, row.id), topup_line)
             .await?;
+        self.retentions().await?;
         self.postings().await?;
         self.table(api_key::all_after, |row| (row.tenant_id, row.id), key_line)
             .await?;
@@ -203,6 +204,12 @@ impl<W: Write> Dump<'_, W> {
             Ok::<(), CannotStart>(())
         })
         .await
+    }
+
+    /// What is missing because nobody wants it any more.
+    async fn retentions(&mut self) -> Result<(), CannotStart> {
+        let place = |row: &retention::Model| (row.tenant_id, row.tenant_id);
+        self.table(retention::every_after, place, retention_line).await
     }
 
     async fn campaigns(&mut self) -> Result<(), CannotStart> {

@@ -12,6 +12,7 @@ pub mod listen;
 mod members;
 pub mod nodes;
 mod numbers;
+mod retention;
 pub mod secrets;
 pub mod serve;
 pub mod sip;

@@ -1,7 +1,7 @@
 //! `callboard workspace`: workspaces and who belongs to them. Works beside a running `serve`, which looks at the same rows.
 use super::{
     commands::{open, password_from_stdin, print, write},
-    members, numbers,
+    members, numbers, retention,
 };
 use crate::{
     access::{Author, DEFAULT_CONCURRENCY, NewWorkspace},
@@ -68,6 +68,15 @@ pub enum Workspace {
     },
     /// List workspaces
     List,
+    /// Show how long the workspace keeps what it has done, or change it: a number of days, or `forever`
+    ///
+    /// What is too old goes within the hour while `serve` runs, and does not come back.
+    Retention {
+        #[arg(long)]
+        workspace: String,
+        #[command(flatten)]
+        asked: retention::Asked,
+    },
     /// Let the workspace's test keys call a number outside the sandbox block
     VerifyNumber {
         #[arg(long)]
@@ -152,6 +161,10 @@ impl Workspace {
             }
             Workspace::Members { workspace } => members::list(&db, &workspace, json).await?,
             Workspace::List => list(&db, json).await?,
+            Workspace::Retention { workspace, asked } => {
+                let by = Author::operator(ids, clock.now());
+                retention::run(&settings, &db, &by, (&workspace, asked), json).await?;
+            }
             Workspace::VerifyNumber { workspace, number } => {
                 verify_number(&db, (&ids, clock.now()), (&workspace, &number), json).await?;
             }

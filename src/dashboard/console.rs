@@ -44,7 +44,7 @@ files! {
     "pages/hours.js" "pages/imports.js" "pages/incoming.js" "pages/lines.js" "pages/live_call.js" "pages/members.js"
     "pages/messages.js" "pages/new_campaign.js" "pages/new_room.js" "pages/new_voice.js" "pages/numbers.js"
     "pages/outlook.js" "pages/overview.js" "pages/pairs.js" "pages/parameters.js" "pages/person.js" "pages/pieces.js"
-    "pages/recorder.js" "pages/recorder_worklet.js" "pages/recording.js" "pages/rooms.js" "pages/rules.js"
+    "pages/recorder.js" "pages/recorder_worklet.js" "pages/recording.js" "pages/retention.js" "pages/rooms.js" "pages/rules.js"
     "pages/samples.js" "pages/segments.js" "pages/send_message.js" "pages/signature.js" "pages/speech.js" "pages/talk.js"
     "pages/timeline.js" "pages/transcript.js" "pages/trunk_settings.js" "pages/trunk_state.js" "pages/trunks.js"
     "pages/turns.js" "pages/upload.js" "pages/verified_numbers.js" "pages/verify.js" "pages/versions.js"

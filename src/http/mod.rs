@@ -49,6 +49,7 @@ pub mod preflights;
 pub mod rate_limits;
 pub mod recordings;
 pub mod report;
+pub mod retention;
 pub mod rooms;
 pub mod routes;
 pub mod sessions;

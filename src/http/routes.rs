@@ -7,8 +7,8 @@ use super::{
     caller::Access::{self, *},
     campaigns, concurrency, contacts, credits, dnc, docs, email_messages, endpoint_deliveries, events, functions,
     imports, inbound_calls, invitations, landing, live_calls, login, me, members, numbers, password_reset, patience,
-    preflight, recordings, report, rooms, sessions, sip_trunks, sms_messages, system, topups, trunk_check, twilio,
-    unsubscribe, verified_numbers, views, voices, webhook_endpoints, workspace,
+    preflight, recordings, report, retention, rooms, sessions, sip_trunks, sms_messages, system, topups, trunk_check,
+    twilio, unsubscribe, verified_numbers, views, voices, webhook_endpoints, workspace,
 };
 use crate::{dashboard, state::State};
 use actix_web::{
@@ -256,6 +256,8 @@ table! {
     GET "/v1/_internal/countries" Public, workspace::countries, "The countries that a workspace can be in, each with its time zone.", gives views::List<workspace::CountryView>, 200;
     GET "/v1/_internal/t/{slug}" Member(Role::Viewer), workspace::get, "Get a workspace's settings, and how long the server keeps things.", gives workspace::KeptView, 200;
     PATCH "/v1/_internal/t/{slug}" Member(Role::Owner), workspace::change, "Change a workspace's name, country or time zone (JSON merge patch).", takes super::patch::Patch<workspace::WorkspaceSettings>, gives views::WorkspaceView, 200;
+    GET "/v1/_internal/t/{slug}/retention" Member(Role::Viewer), retention::get, "How long a workspace keeps what it has done.", gives entities::retention::Retention, 200;
+    PATCH "/v1/_internal/t/{slug}/retention" Member(Role::Owner), retention::change, "Change how long a workspace keeps what it has done (JSON merge patch). What is too old then goes within the hour, and does not come back.", takes super::patch::Patch<entities::retention::Retention>, gives entities::retention::Retention, 200;
     GET "/v1/_internal/t/{slug}/members" Member(Role::Viewer), members::list, "List the members of a workspace.", gives views::List<members::MemberView>, 200;
     POST "/v1/_internal/t/{slug}/members" Fresh(Role::Owner), members::add, "Add an existing user as a member.", takes members::Add, gives members::MemberView, 201;
     PATCH "/v1/_internal/t/{slug}/members/{id}" Fresh(Role::Owner), members::change, "Give a member another role. The member's sessions end.", takes members::Change, gives members::MemberView, 200;

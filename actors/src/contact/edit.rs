@@ -245,11 +245,12 @@ async fn gap_ends(db: &Transaction, contact: &Contact, row: &CampaignRow) -> Res
     };
     let (tenant, env) = (contact.tenant_id, contact.env);
     let ended_at = match contact.channel {
-        Channel::Phone => {
-            session::load(db, TenantScoped::new(tenant, env, last.into()))
-                .await?
-                .ended_at
-        }
+        Channel::Phone => match session::load(db, TenantScoped::new(tenant, env, last.into())).await {
+            Ok(last) => last.ended_at,
+            // It is so old that it was removed.
+            Err(Error::NotFound(_)) => None,
+            Err(error) => return Err(error),
+        },
         Channel::Sms => {
             message::ended_at::<sms_message::Entity>(db, TenantScoped::new(tenant, env, last.into())).await?
         }

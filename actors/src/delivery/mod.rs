@@ -1,7 +1,6 @@
 //! Delivery: events on their way to endpoints. One lane per endpoint.
 pub mod attempt;
 pub mod lane;
-pub mod prune;
 pub mod recovery;
 pub mod replay;
 mod rows;

@@ -343,3 +343,19 @@ pub async fn first_deleted(db: &Connection) -> Result<Option<CampaignId>> {
     let select = Entity::find().select_only().column(Column::Id).filter(left).limit(1);
     Ok(select.into_tuple().one(db).await?)
 }
+
+/// The tenant's first campaign behind `after` that was completed before then.
+#[boxed]
+pub async fn completed_before(
+    db: &Connection,
+    (tenant, env): (TenantId, Env),
+    before: Moment,
+    after: Option<CampaignId>,
+) -> Result<Option<CampaignId>> {
+    let select = owned(tenant, env)
+        .filter(Column::Status.eq(Status::Completed))
+        .filter(Column::CompletedAt.lt(before))
+        .select_only()
+        .column(Column::Id);
+    Ok(page::next(select, Column::Id, after, 1).into_tuple().one(db).await?)
+}

@@ -2,7 +2,7 @@
 use entities::{
     api_key,
     campaign::{self, OnUnknownTimezone, Schedule},
-    campaign_move, contact, delivery, delivery_attempt, dnc, evaluation, event, recording, session, tally,
+    campaign_move, contact, delivery, delivery_attempt, dnc, evaluation, event, recording, retention, session, tally,
     values::{Day, Env, Zone},
     webhook_endpoint,
 };
@@ -382,4 +382,15 @@ mod tests {
             assert!(of(on_unknown, group).is_empty(), "{on_unknown} {group}");
         }
     }
+}
+
+/// Of what was made before these moments some may be gone.
+pub(super) fn retention_line(row: &retention::Model) -> Value {
+    json!({
+        "kind": "retention",
+        "tenant": row.tenant_id,
+        "sessions_until": row.sessions_until,
+        "contacts_until": row.contacts_until,
+        "messages_until": row.messages_until,
+    })
 }

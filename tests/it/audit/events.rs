@@ -162,6 +162,9 @@ impl<'r, 'a> Books<'r, 'a> {
         let ran = campaign.moves.iter().any(|step| step.to == "running");
         self.expect(id, "campaign.started", ran.into());
         self.expect(id, "campaign.completed", (campaign.status == "completed").into());
+        if self.facts.may_be_incomplete(campaign.tenant, id) {
+            return;
+        }
         let sessions = self.calls_of.get(id).map_or(&[][..], Vec::as_slice);
         let count = |completed| {
             let of_kind = |session: &&&Session<'_>| session.is_over() && (session.status == "completed") == completed;

@@ -229,6 +229,8 @@ pub struct Facts<'a> {
     contact_by_id: HashMap<&'a str, usize>,
     session_by_id: HashMap<&'a str, usize>,
     message_by_id: HashMap<&'a str, usize>,
+    /// Of each tenant that does not keep everything: what was made before then may be gone.
+    let_go_until: HashMap<&'a str, i64>,
 }
 
 impl<'a> Facts<'a> {
@@ -243,6 +245,7 @@ impl<'a> Facts<'a> {
         facts.contact_by_id = positions(&facts.contacts, |contact| contact.id);
         facts.session_by_id = positions(&facts.sessions, |session| session.id);
         facts.message_by_id = positions(&facts.messages, |message| message.id);
+        facts.forget_events(&evidence.dump);
         facts.add_calls(evidence);
         for line in &evidence.provider {
             match books::asked(line) {
@@ -264,6 +267,43 @@ impl<'a> Facts<'a> {
     }
     pub fn message(&self, id: &str) -> Option<&Message<'a>> {
         self.message_by_id.get(id).map(|at| &self.messages[*at])
+    }
+
+    /// Is this missing because its workspace did not want to keep it any longer? By its id, which says when it was made.
+    pub fn was_let_go(&self, tenant: &str, id: &str) -> bool {
+        let is_known = self.campaign(id).is_some()
+            || self.session(id).is_some()
+            || self.contact(id).is_some()
+            || self.message(id).is_some()
+            || self.rooms.iter().any(|room| room.id == id)
+            || self.recordings.iter().any(|recording| recording.id == id);
+        !is_known && self.may_be_incomplete(tenant, id)
+    }
+
+    /// May some of what belongs to it be missing for that reason?
+    pub fn may_be_incomplete(&self, tenant: &str, id: &str) -> bool {
+        let until = self.let_go_until.get(tenant);
+        until.is_some_and(|until| read::made_at(id).is_some_and(|made| made < *until))
+    }
+
+    /// What events say of rows that were let go cannot be looked into.
+    fn forget_events(&mut self, dump: &'a [Value]) {
+        for line in dump.iter().filter(|line| line["kind"] == "retention") {
+            let until = ["sessions_until", "contacts_until", "messages_until"]
+                .map(|name| line[name].as_str().and_then(read::millis));
+            if let (Some(tenant), Some(until)) = (line["tenant"].as_str(), until.into_iter().flatten().max()) {
+                self.let_go_until.insert(tenant, until);
+            }
+        }
+        if self.let_go_until.is_empty() {
+            return;
+        }
+        let mut events = std::mem::take(&mut self.events);
+        events.retain(|event| {
+            let about = [event.subject, event.session, event.recording];
+            !about.into_iter().flatten().any(|id| self.was_let_go(event.tenant, id))
+        });
+        self.events = events;
     }
 
     fn add(&mut self, line: &'a Value) -> Result<(), String> {

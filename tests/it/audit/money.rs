@@ -208,7 +208,7 @@ pub fn holds_close_once(_: &Evidence, facts: &Facts<'_>) -> Vec<String> {
             .filter(|entry| matches!(entry.whole.kind, "hold" | "charge" | "release"))
         {
             let subject = entry.whole.subject.unwrap_or_default();
-            if !known.contains(&(subject, *owner)) {
+            if !known.contains(&(subject, *owner)) && !facts.was_let_go(owner.0, subject) {
                 let (kind, n) = (entry.whole.kind, entry.n);
                 found.push(format!(
                     "a {kind}, entry {n} of {owner:?}, is about nothing of theirs: {subject}"

@@ -243,6 +243,12 @@ pub fn or_null<'a, T>(line: &'a Value, name: &str, read: impl Fn(&'a Value) -> O
     })
 }
 
+/// When something was made, by its id. Source: RFC 9562, section 5.7.
+pub fn made_at(id: &str) -> Option<i64> {
+    let hex: String = id.chars().filter(|letter| *letter != '-').take(12).collect();
+    i64::from_str_radix(&hex, 16).ok()
+}
+
 /// Unix milliseconds of `2027-03-02T13:00:00.000Z`; any other form is `None`, and a breach of I20.
 pub fn millis(text: &str) -> Option<i64> {
     let pattern = "0000-00-00T00:00:00.000Z";

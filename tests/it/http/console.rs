@@ -11,7 +11,7 @@ use reqwest::{Method, RequestBuilder};
 use serde_json::{Value, json};
 
 /// A member of the tenant's workspace, signed in.
-async fn member(world: &World, tenant: &Tenant, role: Role) -> Browser {
+pub async fn member(world: &World, tenant: &Tenant, role: Role) -> Browser {
     let deps = world.deps();
     let person = user::Model {
         id: deps.ids.next(),

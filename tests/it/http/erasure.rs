@@ -143,7 +143,7 @@ on_both! {
         // What was said to whom is found by the address, in whatever case, also of a contact that is not known any more.
         let calls = async |query: &str| tenant.api.get(&format!("/v1/sessions?{query}")).await.ok()["data"].as_array().unwrap().len();
         assert_eq!((calls("email=ADA@example.com").await, calls("email=eve@example.com").await), (2, 0));
-        world.advance(minutes(24 * 60)).await;
+        world.leap(minutes(24 * 60)).await;
         let over = tenant.api.get(&path).await.ok();
         assert_eq!((&over["status"], &over["counts"]["total"]), (&json!("completed"), &json!(2)), "{over}");
         let left = tenant.api.get(&of(&waits)).await.ok();

@@ -9,6 +9,7 @@ mod invited;
 mod limits;
 mod lists;
 mod members;
+mod retention;
 mod room_page;
 mod strangers;
 mod streams;

@@ -64,7 +64,7 @@ on_both! {
 
         world.clock.step_wall(40 * DAY_MS);
         world.advance(seconds(80)).await;
-        actors::delivery::prune::prune(world.deps()).await.unwrap();
+        actors::retention::installation::prune(world.deps()).await.unwrap();
         assert_eq!(world.rows("events").await, events);
         assert_eq!(attempts(&tenant, &open).await["status"], "retrying");
         assert_eq!(receiver.requests().len(), 4, "a signature of that time would be refused for good");

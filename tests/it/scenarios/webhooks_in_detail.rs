@@ -257,7 +257,7 @@ on_both! {
         let open = one_event(&tenant).await;
         world.settle().await;
         world.clock.set(world.clock.now().plus(days(31)));
-        actors::delivery::prune::prune(world.deps()).await.unwrap();
+        actors::retention::installation::prune(world.deps()).await.unwrap();
         let left: Vec<_> = tenant.events().await.iter().map(|event| event["id"].clone()).collect();
         assert_eq!(left, [open["id"].clone()]);
         world.advance(minutes(1)).await;

@@ -1,53 +1,16 @@
-import { ask, call, isOwner, query } from '../api.js';
+import { ask, isOwner, query } from '../api.js';
 import { Dates, between } from '../dates.js';
 import { html } from '../html.js';
-import { Choice, Heading, Loaded, More, Table, Time, useLoad, usePages } from '../parts.js';
+import { Choice, Heading, Loaded, More, Table, Time, usePages } from '../parts.js';
 import { go, place, to } from '../place.js';
 import { words } from '../words.js';
 import { Person } from './person.js';
+import { Retention } from './retention.js';
 
 const text = words.compliance;
 
 /** Changes what is asked for; all else in the address stays. */
 const set = (changes) => go(to('compliance', '', { ...Object.fromEntries(place.value.query), ...changes }), { replace: true });
-
-/** In whole days, where it is some. */
-const period = (seconds) => {
-  const [unit, length] = [['day', 86_400], ['hour', 3_600], ['minute', 60], ['second', 1]].find(([, length]) => seconds % length === 0);
-  return new Intl.NumberFormat(undefined, { style: 'unit', unit, unitDisplay: 'long' }).format(seconds / length);
-};
-
-function Retention() {
-  const agents = usePages((cursor) => call('GET', `/agents${query({ cursor, limit: 100 })}`), []);
-  const kept = useLoad(() => ask('GET', `/t/${encodeURIComponent(place.value.slug)}`), []);
-  const { retention } = text;
-  const row = ({ id, name, recording }) => ({
-    key: id,
-    cells: [
-      html`<a class="wrap" href=${to('agents', id)}>${name}</a>`, retention.consent(recording.consent),
-      recording.retention_days ? retention.days(recording.retention_days) : retention.forever,
-    ],
-  });
-  return html`
-    <section class="stack tight" aria-labelledby="retention">
-      <h2 id="retention">${retention.title}</h2>
-      <${Loaded} of=${kept}>${({ keeps_events_seconds: events, keeps_recordings_after_opt_out_seconds: afterOptOut }) => html`
-        <${Table} label=${retention.title} columns=${Object.values(retention.columns)}
-          rows=${retention.rows(period(events), period(afterOptOut)).map((cells) => ({ key: cells[0], cells }))} />`}<//>
-    </section>
-    <section class="stack tight" aria-labelledby="recordings">
-      <h3 id="recordings">${retention.agents}</h3>
-      <${Loaded} of=${agents}>${(all) => {
-        const recorded = all.filter(({ recording }) => recording?.enabled);
-        return html`
-          ${recorded.length
-            ? html`<${Table} label=${retention.agents} columns=${Object.values(retention.agentColumns)} rows=${recorded.map(row)} />`
-            : html`<p class="muted">${retention.noAgents}</p>`}
-          <${More} next=${agents.next} />`;
-      }}<//>
-      <p class="hint">${retention.override}</p>
-    </section>`;
-}
 
 function told(value) {
   if (Array.isArray(value)) return value.join(', ');

@@ -1,11 +1,11 @@
-//! Retention: what is old enough is deleted, in slices, so that no transaction keeps others waiting.
+//! As the operator says: events with their deliveries, answers of receivers, messages.
+use super::{KEEP_LINKS, before};
 use crate::{deps::Deps, leases::Of, slices::Slices};
 use entities::{
     Result, boxed, delivery, delivery_attempt, email_message, endpoint_hour, event, ids::DeliveryId, mail, meta,
     recovery, sms_message, values::Moment,
 };
 use rules::commit::Commit;
-use std::time::Duration;
 
 /// Events, messages or attempts in one transaction, at most.
 const MOST: usize = 500;
@@ -14,7 +14,6 @@ const SLICES: usize = 2000;
 /// Ids named in one statement.
 const NAMED: usize = 500;
 
-/// By the clock that shows less, and not while the wall clock is in doubt: what is deleted does not come back.
 #[boxed]
 pub async fn prune(deps: &Deps) -> Result<()> {
     if !deps.fence.leases().serves(Of::Installation) {
@@ -25,17 +24,13 @@ pub async fn prune(deps: &Deps) -> Result<()> {
         return Ok(());
     }
     let now = times.earlier();
-    let before = |age: Duration| now.plus_millis(-i64::try_from(age.as_millis()).unwrap_or(i64::MAX));
-    events(deps, before(deps.limits.retention.events)).await?;
-    answers(deps, before(deps.limits.retention.answers)).await?;
-    let old = before(deps.limits.retention.events);
+    let old = before(now, deps.limits.retention.events);
+    events(deps, old).await?;
+    answers(deps, before(now, deps.limits.retention.answers)).await?;
     texts(deps, old).await?;
-    emails(deps, old, old.min(before(KEEP_LINKS))).await?;
+    emails(deps, old, old.min(before(now, KEEP_LINKS))).await?;
     rest(deps, old).await
 }
-
-/// A link by which its reader unsubscribes works at least so long. Source: 16 CFR 316.5 asks for 30 days.
-const KEEP_LINKS: Duration = Duration::from_secs(60 * 24 * 3600);
 
 async fn texts(deps: &Deps, before: Moment) -> Result<()> {
     let mut slices = Slices::new(MOST);

@@ -1,0 +1,27 @@
+//! A session with all that belongs to it, in one transaction.
+use crate::{
+    answer, boxed,
+    connection::Transaction,
+    dial,
+    error::Result,
+    evaluation,
+    ids::{SessionId, TenantId},
+    recording, room,
+    session::{self, Old},
+    transcript,
+    values::{E164, Env},
+};
+
+/// Removes sessions that have ended. What their ledger says of them stays.
+#[boxed]
+pub async fn remove(db: &Transaction, owner: (TenantId, Env), those: &[Old]) -> Result<()> {
+    let ids: Vec<SessionId> = those.iter().map(|one| one.id).collect();
+    let numbers: Vec<E164> = those.iter().filter_map(|one| one.to_number.clone()).collect();
+    transcript::remove(db, &ids).await?;
+    evaluation::remove(db, &ids).await?;
+    answer::remove(db, &ids).await?;
+    recording::remove(db, &ids).await?;
+    room::remove(db, &ids).await?;
+    dial::remove(db, owner, &numbers, &ids).await?;
+    session::remove(db, owner, &ids).await
+}
