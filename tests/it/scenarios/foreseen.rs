@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 /// All 200 of them with CALLBOARD_TEST_CAMPAIGNS=200.
 fn campaigns() -> usize {
     let wanted = std::env::var("CALLBOARD_TEST_CAMPAIGNS");
-    wanted.map_or(40, |count| count.parse().unwrap())
+    wanted.map_or(20, |count| count.parse().unwrap())
 }
 /// They share its slots, which are never short for long.
 const OF_A_WORKSPACE: usize = 10;
