@@ -8,6 +8,7 @@ mod every_route;
 mod invited;
 mod limits;
 mod lists;
+mod mcp;
 mod members;
 mod room_page;
 mod strangers;
