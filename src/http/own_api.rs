@@ -48,7 +48,7 @@ impl OwnApi {
     }
 
     pub async fn ask(&self, request: Request) -> Result<HttpResponse<BoxBody>, entities::Error> {
-        let start = async || (self.start)().await.ok_or(());
+        let start = || async { (self.start)().await.ok_or(()) };
         let asked = self.started.get_or_try_init(start).await;
         match asked {
             Ok(asked) => Ok(asked(request).await),

@@ -97,7 +97,7 @@ pub fn list(mut answer: Value, room: usize) -> Fitted {
     if size(&answer) <= room {
         return Fitted::whole(answer);
     }
-    let Some(Value::Array(all)) = answer.get_mut("data").map(Value::take) else {
+    let Some(Value::Array(all)) = answer.get_mut("data").filter(|data| data.is_array()).map(Value::take) else {
         return object(answer, room);
     };
     let count = all.len();

@@ -325,7 +325,7 @@ fn any_line_is_answered_or_passed_over() {
                 1 => Vec::new(),
                 _ => PIECES[chance.random_range(0..PIECES.len())].into(),
             };
-            line.splice(at..until, piece);
+            line.splice(at..until, piece).for_each(drop);
         }
         let peer = Peer::new(200, json!({ "scopes": ["agents:read"], "data": [] }));
         for version in Version::ALL {
