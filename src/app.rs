@@ -10,7 +10,7 @@ use crate::{
     error::CannotStart,
     http::{
         bulkheads::Bulkheads, docs, documents::DOCUMENTS, middleware, nodes::BetweenNodes, open_streams::Streams,
-        peers::Peers, preflights::Preflights, rate_limits::RateLimits, routes, streams, system,
+        own_api::OwnApi, peers::Peers, preflights::Preflights, rate_limits::RateLimits, routes, streams, system,
     },
     settings::Settings,
     state::State,
@@ -140,6 +140,7 @@ impl App {
             };
             app.app_data(state.clone())
                 .app_data::<docs::Lazy>(&DOCUMENTS)
+                .app_data(own_api(&state))
                 .configure(|config| routes::configure(config, &state))
                 .wrap(from_fn(middleware::frame))
         });
@@ -233,6 +234,17 @@ fn stop_lines(deps: &Deps) {
     if let Some(phones) = &deps.carriers.phones {
         phones.close();
     }
+}
+
+/// For what the service asks of itself: what assistants may look up, and nothing else.
+fn own_api(state: &web::Data<State>) -> OwnApi {
+    let state = state.clone();
+    OwnApi::new(move || {
+        WebApp::new()
+            .app_data(state.clone())
+            .configure(routes::configure_for_tools)
+            .wrap(from_fn(middleware::frame))
+    })
 }
 
 /// What was interrupted when the service ended goes on.

@@ -7,5 +7,6 @@ pub mod dashboard;
 pub mod error;
 pub mod http;
 pub mod logging;
+pub mod mcp;
 pub mod settings;
 pub mod state;

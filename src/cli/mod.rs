@@ -9,6 +9,7 @@ pub mod dispatch;
 mod doctor;
 pub mod keys;
 pub mod listen;
+mod mcp;
 mod members;
 pub mod nodes;
 mod numbers;
@@ -71,6 +72,11 @@ pub enum Command {
     /// Events come in order, one at a time, without a webhook endpoint or a public address. Failed ones are not retried;
     /// --replay sends one once more. Ctrl-C ends it.
     Listen(listen::Listen),
+    /// Let an assistant look things up: the Model Context Protocol on standard input and output
+    ///
+    /// A program such as Claude Desktop starts it. The API key is read from the environment variable CALLBOARD_API_KEY, or
+    /// from a file. What the tools may see follows from the key's scopes; none of them calls anybody, sends or deletes.
+    Mcp(mcp::Mcp),
     /// Find out why a received webhook does not verify
     #[command(subcommand)]
     Webhook(webhook::Webhook),
@@ -132,6 +138,7 @@ impl Command {
             Command::Serve(serve) => serve.run(config).await,
             Command::Demo(demo) => demo.run(json).await,
             Command::Listen(listen) => listen.run(json).await,
+            Command::Mcp(mcp) => mcp.run().await,
             Command::Webhook(command) => command.run(json),
             Command::Workspace(command) => command.run(config, json).await,
             Command::User(command) => command.run(config, json).await,

@@ -18,6 +18,9 @@ const SEARCHES: usize = 400;
 /// Recordings that are being heard: each holds a piece of one in memory.
 const DOWNLOADS_OF_TENANT: usize = 20;
 const DOWNLOADS: usize = 500;
+/// Messages of assistants: each holds an answer of the API in memory, and what is made of it.
+const TOOL_CALLS_OF_TENANT: usize = 16;
+const TOOL_CALLS: usize = 200;
 /// Event streams: each holds a connection.
 const STREAMS_OF_TENANT: usize = 50;
 const STREAMS: usize = 1_000;
@@ -28,6 +31,7 @@ pub struct Bulkheads {
     reports: Bulkhead,
     searches: Bulkhead,
     downloads: Bulkhead,
+    tool_calls: Bulkhead,
     streams: Bulkhead,
 }
 
@@ -39,6 +43,7 @@ impl Default for Bulkheads {
             reports: Bulkhead::new(REPORTS_OF_TENANT, REPORTS),
             searches: Bulkhead::new(SEARCHES_OF_TENANT, SEARCHES),
             downloads: Bulkhead::new(DOWNLOADS_OF_TENANT, DOWNLOADS),
+            tool_calls: Bulkhead::new(TOOL_CALLS_OF_TENANT, TOOL_CALLS),
             streams: Bulkhead::new(STREAMS_OF_TENANT, STREAMS),
         }
     }
@@ -77,6 +82,14 @@ impl Bulkheads {
     pub fn download(&self, tenant: TenantId) -> ApiResult<Permit> {
         let what = "recordings being read";
         self.downloads.enter(tenant).map_err(busy(what, DOWNLOADS_OF_TENANT, 5))
+    }
+
+    /// A message of an assistant.
+    pub fn tool_call(&self, tenant: TenantId) -> ApiResult<Permit> {
+        let what = "messages to /mcp in progress";
+        self.tool_calls
+            .enter(tenant)
+            .map_err(busy(what, TOOL_CALLS_OF_TENANT, 1))
     }
 
     pub fn stream(&self, tenant: TenantId) -> ApiResult<Permit> {

@@ -20,6 +20,8 @@ pub enum Access {
     Public,
     /// Any valid API key.
     AnyKey,
+    /// Any valid API key, which the handler shows to the API in requests of its own: those admit it, or do not.
+    Relayed,
     /// A key with this scope.
     Needs(Scope),
     /// A key with this scope; in the console a member who has given the password within the last ten minutes: it shows a

@@ -52,8 +52,10 @@ pub async fn frame(
         }
     };
     console::enter(&mut request);
+    // What the service asks of itself on the way to an answer is part of the same request.
+    let own = REQUEST_ID.try_with(Clone::clone).ok();
     let new_id = || format!("req_{}", state.deps.ids.next::<uuid::Uuid>().simple());
-    let id = hop.map_or_else(new_id, |hop| hop.request_id);
+    let id = hop.map(|hop| hop.request_id).or(own).unwrap_or_else(new_id);
     let (method, path, started) = (
         request.method().clone(),
         request.match_pattern().unwrap_or_default(),
@@ -199,7 +201,8 @@ async fn admit_here(
         bodies: Bodies::Json,
     };
     let asks = match access {
-        Access::Public => return Ok(()),
+        // The requests that are made with it pass here themselves.
+        Access::Public | Access::Relayed => return Ok(()),
         Access::NeedsOrLink(_) if request.query_string().contains("sig=") => return Ok(()),
         Access::AnyKey => return admit_key(state, request, None, left).await,
         Access::Needs(scope) | Access::NeedsFresh(scope) | Access::NeedsOrLink(scope) => {
@@ -224,7 +227,7 @@ async fn admit_console(
     match access {
         Access::Needs(_) | Access::NeedsOrLink(_) => console::admit(state, request, (place, false), left).await,
         Access::NeedsFresh(_) => console::admit(state, request, (place, true), left).await,
-        Access::Public | Access::AnyKey | Access::SignedIn | Access::Member(_) | Access::Fresh(_) => {
+        Access::Public | Access::AnyKey | Access::Relayed | Access::SignedIn | Access::Member(_) | Access::Fresh(_) => {
             Err(console::no_such_route(request.path()))
         }
     }

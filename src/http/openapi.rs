@@ -105,6 +105,7 @@ const TAGS: &[(&str, &str)] = &[
     ("sms_messages", "SMS to people, and from them."),
     ("verified_numbers", "Numbers that test keys may call."),
     ("voices", "Built-in voices, and clones."),
+    ("mcp", "For assistants: the Model Context Protocol over HTTP."),
     (
         "dashboard",
         "What the dashboard calls, in the browser that signed in. It changes as the dashboard does.",
@@ -116,7 +117,10 @@ const TAGS: &[(&str, &str)] = &[
 fn is_page(route: &Route) -> bool {
     let is_open = |prefix: &&str| route.path.starts_with(*prefix);
     !["/v1/", "/r/", "/u/"].iter().any(is_open)
-        && !matches!(route.path, "/healthz" | "/readyz" | "/metrics" | "/openapi.json")
+        && !matches!(
+            route.path,
+            "/healthz" | "/readyz" | "/metrics" | "/openapi.json" | "/mcp"
+        )
 }
 
 fn operation(route: &Route, generator: &mut SchemaGenerator) -> Value {
@@ -129,7 +133,7 @@ fn operation(route: &Route, generator: &mut SchemaGenerator) -> Value {
     });
     operation["security"] = match route.access {
         Access::Public => json!([]),
-        Access::AnyKey => json!([{ "key": [] }]),
+        Access::AnyKey | Access::Relayed => json!([{ "key": [] }]),
         Access::Needs(_) | Access::NeedsFresh(_) => json!([{ "key": [] }]),
         Access::NeedsOrLink(_) => json!([{ "key": [] }, {}]),
         Access::SignedIn | Access::Member(_) | Access::Fresh(_) => json!([{ "session": [] }]),
@@ -177,11 +181,20 @@ fn operation(route: &Route, generator: &mut SchemaGenerator) -> Value {
     if route.path.ends_with(".csv") {
         success["content"] = json!({ "text/csv": { "schema": { "type": "string" } } });
     }
+    if route.path == "/mcp" {
+        // JSON-RPC says what is in them.
+        let message = json!({ "application/json": { "schema": { "type": "object" } } });
+        operation["requestBody"] = json!({ "required": true, "content": message });
+        success["content"] = message;
+    }
     if let Some(response) = route.response {
         success["content"] = json!({ "application/json": { "schema": response(generator) } });
     }
     let error = json!({ "description": "An error.", "content": { "application/json": { "schema": { "$ref": "#/components/schemas/Error" } } } });
     operation["responses"] = json!({ route.status.to_string(): success, "4XX": error, "default": error });
+    if route.path == "/mcp" {
+        operation["responses"]["202"] = json!({ "description": "Taken, and there is nothing to answer." });
+    }
     if route.summary.contains("another one, with 404,") {
         operation["responses"]["404"] = json!({ "description": "No good link.", "content": page });
     }
@@ -202,6 +215,7 @@ fn tag(path: &str) -> &str {
         (Some("v1"), Some(resource)) => resource,
         (Some("r"), _) => "rooms",
         (Some("u"), _) => "email_messages",
+        (Some("mcp"), _) => "mcp",
         _ => "system",
     }
 }

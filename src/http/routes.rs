@@ -6,11 +6,11 @@ use super::{
     account, agents, answers, api_keys, call_stats,
     caller::Access::{self, *},
     campaigns, concurrency, contacts, credits, dnc, docs, email_messages, endpoint_deliveries, events, functions,
-    imports, inbound_calls, invitations, landing, live_calls, login, me, members, numbers, password_reset, patience,
-    preflight, recordings, report, retention, rooms, sessions, sip_trunks, sms_messages, system, topups, trunk_check,
+    imports, inbound_calls, invitations, landing, live_calls, login, mcp, me, members, numbers, password_reset,
+    patience, preflight, recordings, report, retention, rooms, sessions, sip_trunks, sms_messages, system, topups, trunk_check,
     twilio, unsubscribe, verified_numbers, views, voices, webhook_endpoints, workspace,
 };
-use crate::{dashboard, state::State};
+use crate::{dashboard, mcp::tools, state::State};
 use actix_web::{
     FromRequest, Handler, HttpRequest, HttpResponse, Responder, ResponseError,
     dev::Payload,
@@ -271,6 +271,8 @@ table! {
     GET "/v1/_internal/t/{slug}/api-keys/{id}" Member(Role::Viewer), api_keys::get, "Get an API key.", gives views::ApiKeyView, 200;
     DELETE "/v1/_internal/t/{slug}/api-keys/{id}" Member(Role::Admin), api_keys::revoke, "Revoke an API key: its next request is refused.", 204;
 
+    POST "/mcp" Relayed, mcp::post, "The Model Context Protocol, for assistants: a JSON-RPC message.", lasts "what a tool asks for", 200;
+
     GET "/healthz" Public, system::healthz, "The process answers.", 200;
     GET "/readyz" Public, system::readyz, "It can do its work; parked actors are named.", 200;
     GET "/metrics" Public, system::metrics, "Prometheus metrics.", 200;
@@ -288,7 +290,17 @@ table! {
 
 /// Puts them all into an app, each behind its gate.
 pub fn configure(config: &mut ServiceConfig, _: &Data<State>) {
+    put(config, all());
+}
+
+/// Those that an assistant's tools ask. No other can be reached through them, whatever a tool is made to say.
+pub fn configure_for_tools(config: &mut ServiceConfig) {
     let mut routes = all();
+    routes.retain(|route| tools::asks(route.method.as_str(), route.path));
+    put(config, routes);
+}
+
+fn put(config: &mut ServiceConfig, mut routes: Vec<Route>) {
     while let Some(first) = routes.first() {
         let path = first.path;
         let (same, others): (Vec<_>, Vec<_>) = routes.into_iter().partition(|route| route.path == path);

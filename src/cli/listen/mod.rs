@@ -3,7 +3,7 @@
 //!
 //! The event stream is read and each event posted, in order, one at a time. What fails is not tried again: somebody
 //! watches, and `--replay` sends it once more.
-mod client;
+pub mod client;
 mod forward;
 mod frames;
 mod server;
@@ -53,7 +53,7 @@ struct Event {
     body: Bytes,
 }
 
-fn http_url(text: &str) -> Result<Url, String> {
+pub fn http_url(text: &str) -> Result<Url, String> {
     let url = Url::parse(text).map_err(|_| "is not a URL; write it as http://127.0.0.1:9000/hook".to_owned())?;
     if !matches!(url.scheme(), "http" | "https") {
         return Err("must start with http:// or https://".into());

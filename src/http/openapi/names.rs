@@ -30,6 +30,7 @@ const OPERATIONS: &[(&str, &str, &str)] = &[
     ("DELETE", "/r/{id}/whip/{participant_id}", "leaveRoom"),
     ("GET", "/u/{token}", "getUnsubscribePage"),
     ("POST", "/u/{token}", "unsubscribe"),
+    ("POST", "/mcp", "sendMcpMessage"),
     ("GET", "/healthz", "getHealth"),
     ("GET", "/readyz", "getReadiness"),
     ("GET", "/metrics", "getMetrics"),

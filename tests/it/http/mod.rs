@@ -8,6 +8,7 @@ mod every_route;
 mod invited;
 mod limits;
 mod lists;
+mod mcp;
 mod members;
 mod retention;
 mod room_page;

@@ -4,6 +4,7 @@ mod calls;
 mod console;
 mod held;
 mod kills;
+mod mcp;
 mod migrations;
 mod nodes;
 mod phone;
