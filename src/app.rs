@@ -188,7 +188,10 @@ impl App {
             }
             deps.db.clone().close().await;
         };
-        if tokio::time::timeout(PARTING, parting).await.is_err() {
+        let parting = tokio::time::timeout(PARTING, parting);
+        // What has just ended is told of too; a collector that hangs does not keep us for long.
+        let (parted, ()) = tokio::join!(parting, deps.traces.tracer.flush(LAST_SPANS));
+        if parted.is_err() {
             tracing::warn!("the database does not answer: its connections are left open");
         }
         // Whoever has the database next needs the folder at once.
@@ -278,6 +281,8 @@ const KEEP_ALIVE: Duration = Duration::from_secs(5);
 const BETWEEN_NODES: Duration = Duration::from_secs(75);
 /// The longest farewell to the database.
 const PARTING: Duration = Duration::from_secs(10);
+/// The longest wait for the collector of traces.
+const LAST_SPANS: Duration = Duration::from_secs(3);
 /// Connections to this service; who comes later waits to be let in. The start raises the limit of open files above that.
 const MAX_CONNECTIONS: usize = 10_000;
 /// The same of those who watch.

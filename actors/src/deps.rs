@@ -14,6 +14,7 @@ use crate::{
     quiet::Quiet,
     recording::sounds::Studio,
     router::Router,
+    traces::Traces,
     trunk::board::TrunkBoard,
     voice_clone::cloning::Cloning,
     writer::Writer,
@@ -97,6 +98,8 @@ pub struct Shared {
     pub judgements: Judgements,
     /// What holds each campaign up.
     pub pacing_report: PacingReport,
+    /// What is told of calls to a collector.
+    pub traces: Traces,
     /// How each trunk stands.
     pub trunks: TrunkBoard,
     /// What holds everybody up.

@@ -41,6 +41,7 @@ pub mod shell;
 pub mod slices;
 pub mod sms;
 pub mod switchboard;
+pub mod traces;
 pub mod tree;
 pub mod trunk;
 pub mod verify;

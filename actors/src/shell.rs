@@ -30,6 +30,8 @@ pub trait Stored: Machine {
     fn may_be_adopted(&self, _: &Deps) -> bool {
         true
     }
+    /// It was committed, as the successor of `before`: tells whoever only watches.
+    fn committed(&self, _before: &Self, _: &Deps) {}
     /// A commit met a row that had changed: forget what was kept of it.
     fn found_stale(_: &Deps, _: TenantScoped<Self::Key>) {}
 }
@@ -366,6 +368,7 @@ async fn decide<M: Stored>(deps: &Deps, before: M, command: M::Command) -> Resul
     {
         return Err(Undecided::InDoubt(before, error));
     }
+    state.committed(&before, deps);
     deps.router.perform(effects);
     Ok(state)
 }

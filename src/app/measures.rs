@@ -91,6 +91,7 @@ measures! {
     gauge "callboard_commits_failing" Count "1 while the last commit has failed";
     gauge "callboard_workspaces" Count "Workspaces that this node has";
     counter "callboard_mcp_calls_total" Count "Calls of assistants' tools, by tool and result";
+    counter "callboard_trace_spans_dropped_total" Count "Spans that the collector of traces did not get, by reason";
     counter "callboard_requests_handed_on_total" Count "Requests led to another node";
     counter "callboard_nodes_ended_total" Count "Silent nodes that this one has ended";
     gauge "callboard_generation" Count "Which process of this database it is, counted up";

@@ -12,6 +12,7 @@ use actors::{
     recording::sounds::Studio,
     room::live_rooms::LiveRooms,
     switchboard::phones::Switchboard,
+    traces::Traces,
     tree::{self, AfterCommits, Tree},
     voice_clone::cloning::Cloning,
     writer::{self, Writer},
@@ -19,6 +20,7 @@ use actors::{
 use adapters::{
     brain::Providers,
     mail::post::Post,
+    otlp,
     outbound::{Options, Outbound},
     sms::doors::Sms,
 };
@@ -29,6 +31,7 @@ use runtime::{
     job::Jobs,
     keyring::{Keyring, purpose},
     link_keys::LinkKeys,
+    tracer::Tracer,
 };
 use std::sync::{Arc, atomic::AtomicBool};
 
@@ -103,6 +106,7 @@ pub(super) async fn plant(
         latencies: Default::default(),
         judgements: Default::default(),
         pacing_report: Default::default(),
+        traces: Traces::new(doors.tracer),
         trunks: Default::default(),
         holds: Default::default(),
         quiet: Default::default(),
@@ -132,6 +136,7 @@ struct Doors {
     studio: Studio,
     cloning: Cloning,
     limits: Limits,
+    tracer: Tracer,
 }
 
 impl Doors {
@@ -158,6 +163,7 @@ impl Doors {
             providers: settings.providers()?,
             cloning: settings.cloning()?,
             limits: settings.limits()?,
+            tracer: tracer(settings)?,
         })
     }
 }
@@ -187,6 +193,17 @@ fn rooms(settings: &Settings) -> Result<LiveRooms, CannotStart> {
     media
         .map(LiveRooms::new)
         .map_err(|why| CannotStart(format!("media_bind: {why}")))
+}
+
+/// Off, unless there is a collector.
+fn tracer(settings: &Settings) -> Result<Tracer, CannotStart> {
+    let Some(collector) = settings.collector()? else {
+        return Ok(Tracer::default());
+    };
+    let (tracer, intake) = Tracer::on(settings.otlp_sample_ratio);
+    otlp::start(collector, settings.traced_as()?, intake)
+        .map_err(|why| CannotStart(format!("otlp_endpoint: {why}")))?;
+    Ok(tracer)
 }
 
 /// The one client for addresses that users name.

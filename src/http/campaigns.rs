@@ -4,6 +4,7 @@ use super::{
     caller::Caller,
     error::{ApiError, ApiResult},
     extract::{self, Id, Json, Nothing, OptionalJson, Params},
+    traced::Traced,
     views::{Blocked, CampaignRunView, CampaignStatsView, CampaignView, List},
 };
 use crate::state::State;
@@ -49,6 +50,7 @@ pub struct Run {
 pub async fn run(
     state: Data<State>,
     caller: Caller,
+    traced: Traced,
     Json(body): Json<serde_json::Value, { 10 * MIB }>,
 ) -> ApiResult<HttpResponse> {
     let (plan, contacts) = split(body)?;
@@ -57,8 +59,10 @@ pub async fn run(
         plan,
         contacts,
         api_key: caller.key().cloned(),
+        trace: traced.trace(),
     };
     let (key, added) = campaign::run(&state.deps, caller.owner(), asked).await?;
+    traced.made(key.id);
     Ok(HttpResponse::Created().json(CampaignRunView {
         campaign: view(&state, &caller, key.id).await?,
         contacts: added,
@@ -112,6 +116,7 @@ pub async fn get(state: Data<State>, caller: Caller, Id(id): Id<CampaignId>) -> 
 pub async fn start(
     state: Data<State>,
     caller: Caller,
+    traced: Traced,
     Id(id): Id<CampaignId>,
     _: Nothing,
 ) -> ApiResult<web::Json<CampaignView>> {
@@ -120,6 +125,7 @@ pub async fn start(
     plan::check_key(&state.deps, agent.as_ref(), caller.key())?;
     check_list(&state, &caller, id, &row.plan).await?;
     let contacts = tally::load(&state.deps.db.read, id).await?.total;
+    traced.makes(&state.deps, id);
     command(
         &state,
         &caller,

@@ -4,6 +4,7 @@ use super::{
     error::{ApiError, ApiResult},
     extract::{Id, Json, Nothing, Params},
     sms_messages::{MessageErrorView, check_schedule, too_many},
+    traced::Traced,
     views::List,
 };
 use crate::state::State;
@@ -133,7 +134,12 @@ impl From<Model> for EmailView {
 }
 
 /// POST /v1/email_messages
-pub async fn create(state: Data<State>, caller: Caller, Json(asked): Json<Create>) -> ApiResult<HttpResponse> {
+pub async fn create(
+    state: Data<State>,
+    caller: Caller,
+    traced: Traced,
+    Json(asked): Json<Create>,
+) -> ApiResult<HttpResponse> {
     let (deps, owner) = (&state.deps, (caller.tenant_id(), caller.env()));
     // A repeat of a request whose answer was lost.
     if let Some(id) = caller.object_id
@@ -152,6 +158,7 @@ pub async fn create(state: Data<State>, caller: Caller, Json(asked): Json<Create
     if store::count_open(&deps.db.read, owner).await? >= MAX_OPEN {
         return Err(too_many(MAX_OPEN));
     }
+    traced.makes(deps, rows.0.id);
     let row = email::create(deps, rows).await?;
     Ok(HttpResponse::Accepted().json(EmailView::from(row)))
 }

@@ -9,6 +9,7 @@ use super::{
     peer::{peer, state_of},
     rate_limits::Left,
     signed_in::{self, Asks, Bodies},
+    traced::Traced,
     unread::Unread,
 };
 use crate::{access, state::State};
@@ -54,6 +55,7 @@ pub async fn frame(
     console::enter(&mut request);
     // What the service asks of itself on the way to an answer is part of the same request.
     let own = REQUEST_ID.try_with(Clone::clone).ok();
+    let traced = Traced::begin(&state.deps, &request, hop.is_some());
     let new_id = || format!("req_{}", state.deps.ids.next::<uuid::Uuid>().simple());
     let id = hop.map(|hop| hop.request_id).or(own).unwrap_or_else(new_id);
     let (method, path, started) = (
@@ -84,8 +86,13 @@ pub async fn frame(
     };
     let pattern = response.request().match_pattern().unwrap_or(path);
     let status = response.status().as_u16();
-    let seconds = started.elapsed().as_secs_f64();
-    measured(&method, &pattern, status).record(seconds);
+    let took = started.elapsed();
+    let seconds = took.as_secs_f64();
+    let known = named(&method);
+    measured(known, &pattern, status).record(seconds);
+    if let Some(traced) = traced {
+        traced.end(&state.deps, (known, &pattern), &response, took);
+    }
     tracing::debug!(request_id = id, %method, route = pattern, status, ms = seconds * 1000.0, "request");
     let headers = response.headers_mut();
     let mut put = |name: &'static str, value: &str| {
@@ -109,8 +116,8 @@ pub async fn frame(
 }
 
 /// Methods that nobody knows count as one: strangers make them up.
-fn measured(method: &Method, pattern: &str, status: u16) -> metrics::Histogram {
-    let method = match *method {
+fn named(method: &Method) -> &'static str {
+    match *method {
         Method::GET => "GET",
         Method::HEAD => "HEAD",
         Method::POST => "POST",
@@ -119,7 +126,10 @@ fn measured(method: &Method, pattern: &str, status: u16) -> metrics::Histogram {
         Method::DELETE => "DELETE",
         Method::OPTIONS => "OPTIONS",
         _ => "other",
-    };
+    }
+}
+
+fn measured(method: &'static str, pattern: &str, status: u16) -> metrics::Histogram {
     let (route, status) = (pattern.to_owned(), (status / 100).to_string());
     metrics::histogram!("callboard_http_seconds", "method" => method, "route" => route, "status" => status)
 }

@@ -62,6 +62,7 @@ pub mod streams;
 pub mod system;
 pub mod target;
 pub mod topups;
+pub mod traced;
 pub mod transport;
 pub mod trunk_check;
 pub mod twilio;

@@ -4,6 +4,7 @@ use super::{
     error::ApiResult,
     extract::{Id, Json, Nothing, Params},
     sessions,
+    traced::Traced,
     views::List,
 };
 use crate::state::State;
@@ -144,7 +145,7 @@ fn view(state: &State, row: Model, call: session::Model) -> RoomView {
 }
 
 impl Create {
-    fn into_new(self, id: Option<RoomId>) -> New {
+    fn into_new(self, id: Option<RoomId>, traced: &Traced) -> New {
         let Participant {
             email,
             first_name,
@@ -163,14 +164,21 @@ impl Create {
             expires_in_seconds: self.expires_in_seconds.get(),
             max_duration_seconds: self.max_duration_seconds.map(Bounded::get),
             recording: self.recording,
+            trace: traced.trace(),
         }
     }
 }
 
 /// POST /v1/rooms
-pub async fn create(state: Data<State>, caller: Caller, Json(asked): Json<Create>) -> ApiResult<HttpResponse> {
-    let new = asked.into_new(caller.object_id.map(RoomId::from));
+pub async fn create(
+    state: Data<State>,
+    caller: Caller,
+    traced: Traced,
+    Json(asked): Json<Create>,
+) -> ApiResult<HttpResponse> {
+    let new = asked.into_new(caller.object_id.map(RoomId::from), &traced);
     let (row, call) = room::create(&state.deps, caller.owner(), new).await?;
+    traced.made(call.id);
     Ok(HttpResponse::Created().json(view(&state, row, call)))
 }
 

@@ -4,6 +4,7 @@ use super::{
     contacts::spellings,
     error::{ApiError, ApiResult},
     extract::{self, Id, Json, Nothing, Params},
+    traced::Traced,
     views::{List, SessionView},
 };
 use crate::state::State;
@@ -93,7 +94,7 @@ pub struct Recipient {
 }
 
 impl Create {
-    fn into_new(self, caller: &Caller) -> New {
+    fn into_new(self, caller: &Caller, traced: &Traced) -> New {
         let Recipient {
             email,
             first_name,
@@ -122,14 +123,21 @@ impl Create {
             recording: self.recording,
             sandbox: self.sandbox,
             api_key: caller.key().filter(|key| key.has_limits()).cloned(),
+            trace: traced.trace(),
         }
     }
 }
 
 /// POST /v1/sessions
-pub async fn create(state: Data<State>, caller: Caller, Json(asked): Json<Create>) -> ApiResult<HttpResponse> {
-    let new = asked.into_new(&caller);
+pub async fn create(
+    state: Data<State>,
+    caller: Caller,
+    traced: Traced,
+    Json(asked): Json<Create>,
+) -> ApiResult<HttpResponse> {
+    let new = asked.into_new(&caller, &traced);
     let row = session::create(&state.deps, caller.owner(), new).await?;
+    traced.made(row.id);
     Ok(HttpResponse::Created().json(SessionView::of(row, &state.deps.base_url)))
 }
 

@@ -3,6 +3,7 @@ use super::{
     caller::Caller,
     error::{ApiError, ApiResult},
     extract::{Id, Json, Nothing, Params},
+    traced::Traced,
     views::List,
 };
 use crate::state::State;
@@ -121,7 +122,12 @@ impl From<Model> for SmsView {
 }
 
 /// POST /v1/sms_messages
-pub async fn create(state: Data<State>, caller: Caller, Json(asked): Json<Create>) -> ApiResult<HttpResponse> {
+pub async fn create(
+    state: Data<State>,
+    caller: Caller,
+    traced: Traced,
+    Json(asked): Json<Create>,
+) -> ApiResult<HttpResponse> {
     let (deps, owner) = (&state.deps, (caller.tenant_id(), caller.env()));
     // A repeat of a request whose answer was lost.
     if let Some(id) = caller.object_id
@@ -150,6 +156,7 @@ pub async fn create(state: Data<State>, caller: Caller, Json(asked): Json<Create
     if store::count_open(&deps.db.read, owner).await? >= MAX_OPEN {
         return Err(too_many(MAX_OPEN));
     }
+    traced.makes(deps, row.id);
     let row = sms::create(deps, row).await?;
     Ok(HttpResponse::Accepted().json(SmsView::from(row)))
 }

@@ -10,6 +10,7 @@ mod secret;
 mod speech;
 mod telephony;
 mod threads;
+mod traces;
 mod transcription;
 mod unreadable;
 
@@ -43,6 +44,9 @@ pub struct Settings {
     pub signup_open: bool,
     pub log: String,
     pub log_format: LogFormat,
+    pub otlp_endpoint: String,
+    pub otlp_headers: Secret,
+    pub otlp_sample_ratio: f64,
     pub webhook_allow_targets: String,
     pub webhook_allow_ports: String,
     pub webhook_ca_file: String,
@@ -195,6 +199,7 @@ impl Settings {
         network::validate(self)?;
         node::validate(self)?;
         threads::validate(self)?;
+        traces::validate(self)?;
         limits::validate(self)?;
         providers::validate(self)?;
         telephony::validate(self)?;
@@ -260,6 +265,9 @@ mod tests {
             ("bind", "8080"),
             ("metrics_bind", "9464"),
             ("base_url", "callboard"),
+            ("otlp_endpoint", "127.0.0.1:4318"),
+            ("otlp_headers", "x-key=1"),
+            ("otlp_sample_ratio", "1.5"),
             ("webhook_allow_targets", "nonsense"),
             ("webhook_allow_ports", "80,x"),
             ("webhook_retry_schedule", "5,x"),
@@ -329,7 +337,7 @@ mod tests {
     #[test]
     fn secrets_are_hidden() {
         let mut settings = serde_json::to_value(Settings::load(None, &[]).unwrap()).unwrap();
-        let secrets = ["secret", "token", "api_key", "smtp_url"];
+        let secrets = ["secret", "token", "api_key", "smtp_url", "otlp_headers"];
         for (name, value) in settings.as_object_mut().unwrap() {
             if secrets.iter().any(|secret| name.contains(*secret)) {
                 *value = "hunter2".into();

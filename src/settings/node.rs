@@ -68,7 +68,7 @@ impl Settings {
 }
 
 /// As the system calls this machine.
-fn host_name() -> Option<String> {
+pub(super) fn host_name() -> Option<String> {
     let name = std::fs::read_to_string("/proc/sys/kernel/hostname").ok()?;
     Some(name.trim().to_owned()).filter(|name| !name.is_empty() && name.len() <= LONGEST_NAME)
 }

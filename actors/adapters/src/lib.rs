@@ -4,6 +4,7 @@ pub mod email;
 #[cfg(test)]
 mod local_servers;
 pub mod mail;
+pub mod otlp;
 pub mod outbound;
 mod pause;
 mod provider_http;

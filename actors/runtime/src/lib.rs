@@ -9,3 +9,4 @@ pub mod link_keys;
 pub mod permits;
 pub mod registry;
 pub mod supervise;
+pub mod tracer;

@@ -4,6 +4,7 @@ use crate::{
     birth::{self, Birth},
     contact::intake::{self, Added, Reading, Rejected},
     deps::Deps,
+    traces::RequestTrace,
 };
 use entities::{
     Error, Result, api_key, boxed,
@@ -79,6 +80,8 @@ pub struct Run {
     pub contacts: Vec<serde_json::Value>,
     /// The key that asks for it; `None`: a member does, in the console.
     pub api_key: Option<api_key::Model>,
+    /// The span of the request, if requests are traced.
+    pub trace: Option<RequestTrace>,
 }
 
 /// The most contacts of one request.
@@ -92,6 +95,7 @@ pub async fn run(deps: &Deps, owner: (TenantId, Env), asked: Run) -> Result<(Ten
         plan,
         contacts: given,
         api_key,
+        trace,
     } = asked;
     if given.is_empty() || given.len() > MAX_CONTACTS {
         let why = format!("has {} entries; 1 to {MAX_CONTACTS} are allowed", given.len());
@@ -116,6 +120,9 @@ pub async fn run(deps: &Deps, owner: (TenantId, Env), asked: Run) -> Result<(Ten
         duplicates: sorted.duplicates,
         rejected: sorted.rejected,
     };
+    if let Some(trace) = trace {
+        deps.traces.begin(trace, key.id.into());
+    }
     let (rows, now) = (Arc::new(sorted.rows), deps.clock.now());
     let started = birth::create_within(deps, key.tenant_id, move |db| {
         let (rows, plan, agent) = (rows.clone(), plan.clone(), agent.clone());

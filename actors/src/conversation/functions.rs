@@ -1,6 +1,6 @@
 //! Calls an agent's function: one signed HTTP request through the one guarded client, and never a second one.
 use crate::deps::Deps;
-use adapters::{outbound::Ask, signature};
+use adapters::{otlp::trace_header, outbound::Ask, signature};
 use bytes::Bytes;
 use entities::{
     Error, Result,
@@ -10,7 +10,10 @@ use entities::{
 };
 use http::{HeaderMap, HeaderName, HeaderValue};
 use rules::delivery::failure::Failure;
-use runtime::keyring::purpose;
+use runtime::{
+    keyring::purpose,
+    tracer::{Span, SpanKind, span_id},
+};
 use serde_json::{Value, json};
 use std::{collections::BTreeMap, time::Duration};
 use url::Url;
@@ -43,7 +46,15 @@ pub async fn invoke(deps: &Deps, function: &Function, arguments: &Value, occasio
     let url = Url::parse(definition.url.as_str()).map_err(bad_url)?;
     let id: uuid::Uuid = deps.ids.next();
     let body = body(id, function, arguments, occasion);
-    let headers = headers(deps, function, id, body.as_bytes())?;
+    let place = match occasion {
+        Occasion::Talk(call) => deps.traces.in_talk(call),
+        Occasion::Test => None,
+    };
+    let mut headers = headers(deps, function, id, body.as_bytes())?;
+    if let Some(place) = place {
+        trace_header::add(&mut headers, place.context(span_id(id)));
+    }
+    let began = deps.clock.now();
     let timeout = Duration::from_millis(u64::try_from(definition.timeout_ms.get()).unwrap_or(0));
     let exchange = deps
         .outbound
@@ -74,12 +85,36 @@ pub async fn invoke(deps: &Deps, function: &Function, arguments: &Value, occasio
         Err(Failure::Timeout) => (InvocationStatus::TimedOut, 0, timed_out()),
         Err(failure) => (InvocationStatus::Failed, 0, failed(failure.code())),
     };
+    if let Some(place) = place {
+        let took = Duration::from_micros(exchange.timings.total_us);
+        let span = place.span(span_id(id), "function", began, took);
+        deps.traces.record([told(span, function, status, http_status)]);
+    }
     Ok(Invoked {
         status,
         http_status,
         output,
         duration_ms,
     })
+}
+
+/// Neither what it was asked nor what it has answered.
+fn told(mut span: Span, function: &Function, status: InvocationStatus, http_status: u16) -> Span {
+    span.kind = SpanKind::Client;
+    span.attributes = vec![
+        ("callboard.function_id", function.id.to_string().into()),
+        ("callboard.function_name", function.name.clone().into()),
+    ];
+    if http_status != 0 {
+        let status = i32::from(http_status);
+        span.attributes.push(("http.response.status_code", status.into()));
+    }
+    span.error = match status {
+        InvocationStatus::Succeeded => None,
+        InvocationStatus::Failed => Some("failed".into()),
+        InvocationStatus::TimedOut => Some("timed_out".into()),
+    };
+    span
 }
 
 /// What an agent is told of a function that takes too long.

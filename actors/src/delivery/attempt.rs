@@ -1,13 +1,13 @@
 //! One attempt: the signed POST and what is logged of it.
 use crate::{deps::Deps, leases::Of};
-use adapters::signature;
+use adapters::{otlp::trace_header, signature};
 use bytes::Bytes;
 use entities::{
     Error, Result, boxed,
     delivery::{Model as Delivery, Origin},
     delivery_attempt::ResponseHeaders,
     event,
-    ids::EventId,
+    ids::{EndpointId, EventId},
     values::Moment,
     webhook_endpoint::{Headers, Model as Endpoint},
 };
@@ -21,7 +21,12 @@ use rules::{
     },
     event::{Event, WebhookTest},
 };
-use runtime::{bulkhead::Permit, keyring::purpose, supervise::panic_text};
+use runtime::{
+    bulkhead::Permit,
+    keyring::purpose,
+    supervise::panic_text,
+    tracer::{Place, Span, SpanKind, span_id},
+};
 use std::{panic::AssertUnwindSafe, time::Duration};
 use url::Url;
 use zeroize::Zeroizing;
@@ -112,9 +117,18 @@ fn retry_after(headers: &HeaderMap, now: Moment) -> Option<Duration> {
     date.duration_since(now.datetime().into()).ok()
 }
 
+/// Which attempt of which delivery.
+#[derive(Clone, Copy)]
+pub struct Which {
+    pub endpoint: EndpointId,
+    pub origin: Origin,
+    /// 1 for the first.
+    pub number: i32,
+}
+
 #[boxed]
-pub async fn perform(deps: &Deps, target: &Target, event: &event::Model, origin: Origin) -> Report {
-    let attempt = AssertUnwindSafe(post(deps, target, event, origin)).catch_unwind().await;
+pub async fn perform(deps: &Deps, target: &Target, event: &event::Model, which: Which) -> Report {
+    let attempt = AssertUnwindSafe(post(deps, target, event, which)).catch_unwind().await;
     // One that panicked must not keep its place in the lane for ever.
     attempt.unwrap_or_else(|panic| {
         tracing::error!(panic = panic_text(&*panic), "an attempt to deliver panicked");
@@ -122,13 +136,18 @@ pub async fn perform(deps: &Deps, target: &Target, event: &event::Model, origin:
     })
 }
 
-async fn post(deps: &Deps, target: &Target, event: &event::Model, origin: Origin) -> Report {
+async fn post(deps: &Deps, target: &Target, event: &event::Model, which: Which) -> Report {
     if deps.fence.pass(&deps.db, event.tenant_id.into()).await.is_err() {
         // The node that has the workspace sends it; nothing is noted of this one.
         return Report::of_fault(deps.clock.now());
     }
+    let place = deps.traces.of_event(&deps.db.read, event).await;
+    let traced = place.map(|place| (place, span_id(deps.ids.next())));
     let (started_at, signed_at) = (deps.clock.now(), deps.clock.unix_seconds());
-    let headers = target.sign(event, origin, signed_at, started_at);
+    let mut headers = target.sign(event, which.origin, signed_at, started_at);
+    if let Some((place, id)) = traced {
+        trace_header::add(&mut headers, place.context(id));
+    }
     let body = Bytes::copy_from_slice(event.body.as_bytes());
     let exchange = deps.outbound.post(&target.url, headers, body, target.timeout).await;
     let outcome = match exchange.outcome {
@@ -145,7 +164,7 @@ async fn post(deps: &Deps, target: &Target, event: &event::Model, origin: Origin
         Verdict::Refused => "refused",
     };
     metrics::counter!("callboard_delivery_attempts_total", "result" => result).increment(1);
-    Report {
+    let report = Report {
         outcome,
         started_at,
         signed_at,
@@ -153,7 +172,31 @@ async fn post(deps: &Deps, target: &Target, event: &event::Model, origin: Origin
         remote: exchange.remote,
         response_headers: bounded(&exchange.headers),
         response_body: (!exchange.body.is_empty()).then(|| without_nul(&exchange.body)),
+    };
+    if let Some((place, id)) = traced {
+        deps.traces.record([span(place, id, event, which, &report)]);
     }
+    report
+}
+
+/// Not the address: it may hold a key of the receiver's.
+fn span(place: Place, id: u64, event: &event::Model, which: Which, report: &Report) -> Span {
+    let took = Duration::from_micros(report.timings.total_us);
+    let mut span = place.span(id, "webhook", report.started_at, took);
+    span.kind = SpanKind::Client;
+    span.attributes = vec![
+        ("callboard.event_id", event.id.to_string().into()),
+        ("callboard.event_type", event.event_type.clone().into()),
+        ("callboard.tenant_id", event.tenant_id.to_string().into()),
+        ("callboard.endpoint_id", which.endpoint.to_string().into()),
+        ("callboard.delivery_attempt", which.number.into()),
+    ];
+    if let AttemptOutcome::Answered { status, .. } = report.outcome {
+        let status = i32::from(status);
+        span.attributes.push(("http.response.status_code", status.into()));
+    }
+    span.error = report.error_code().map(Into::into);
+    span
 }
 
 /// A `webhook.test` event, sent once to this endpoint, whatever state it is in; logged, and counted nowhere.
@@ -183,7 +226,12 @@ pub async fn test(deps: &Deps, endpoint: &Endpoint, permit: Permit) -> Result<(D
         let (deps, busy) = (deps.clone(), deps.clock.busy());
         async move {
             let (_permit, _busy) = (permit, busy);
-            let report = perform(&deps, &target, &event, Origin::Test).await;
+            let which = Which {
+                endpoint: delivery.endpoint_id,
+                origin: Origin::Test,
+                number: 1,
+            };
+            let report = perform(&deps, &target, &event, which).await;
             let delivery = log_test(&deps, of, delivery, &report).await?;
             Ok::<_, Error>((delivery, report))
         }

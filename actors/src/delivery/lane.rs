@@ -5,7 +5,7 @@
 //! once follows what the receiver takes (`Width`). Outcomes are committed in groups (`settle`): those that arrive
 //! during one commit share the next.
 use super::{
-    attempt::{self, Target},
+    attempt::{self, Target, Which},
     rows, settling,
 };
 use crate::{deps::Deps, router::LaneHint};
@@ -130,7 +130,12 @@ impl Lane {
         let (deps, lane) = (self.deps.clone(), ctx.address());
         self.deps.runtime.spawn(async move {
             let in_flight = InFlight::count();
-            let report = attempt::perform(&deps, &target, &event, delivery.origin).await;
+            let which = Which {
+                endpoint: delivery.endpoint_id,
+                origin: delivery.origin,
+                number: delivery.attempts + 1,
+            };
+            let report = attempt::perform(&deps, &target, &event, which).await;
             drop(in_flight);
             let attempted = Attempted {
                 subject: event.subject_id,

@@ -23,6 +23,7 @@ use rules::{
         log::Answered,
     },
 };
+use runtime::tracer::{Place, span_id};
 use std::time::Duration;
 
 /// Source: CONTRACT §4.
@@ -50,7 +51,7 @@ async fn work(deps: &Deps, mut job: Job) -> Result<()> {
     }
     loop {
         let outcome = match Subject::load(deps, &job).await {
-            Ok(Some(subject)) => evaluate(deps, &subject).await,
+            Ok(Some(subject)) => traced(deps, &subject).await,
             // It was deleted: there is nothing to find out, and nobody to be told.
             Ok(None) => return close(deps, job).await,
             Err(error) if error.retryable() => return Err(error),
@@ -117,6 +118,8 @@ struct Subject {
     dispositions: Vec<agent::Disposition>,
     /// Those that were not answered during the talk.
     questions: Vec<agent::Question>,
+    /// Where what is done for its call is traced, if it is.
+    trace: Option<Place>,
 }
 
 impl Subject {
@@ -145,12 +148,31 @@ impl Subject {
             .cloned()
             .collect();
         Ok(Some(Subject {
+            trace: deps.traces.in_call(&call),
             turns: transcript::load(db, call.id).await?.turns.0,
             definition,
             dispositions,
             questions,
         }))
     }
+}
+
+/// The same, as a part of its call's trace.
+async fn traced(deps: &Deps, subject: &Subject) -> Result<Evaluated, String> {
+    let (began, since) = (deps.clock.now(), deps.clock.monotonic());
+    let outcome = evaluate(deps, subject).await;
+    if let Some(call) = subject.trace {
+        let took = deps.clock.monotonic().saturating_sub(since);
+        let mut span = call.span(span_id(deps.ids.next()), "evaluation", began, took);
+        let by = match deps.providers.chat {
+            Some(_) => "llm",
+            None => "rules",
+        };
+        span.attributes.push(("callboard.evaluated_by", by.into()));
+        span.error = outcome.is_err().then(|| "failed".into());
+        deps.traces.record([span]);
+    }
+    outcome
 }
 
 async fn evaluate(deps: &Deps, subject: &Subject) -> Result<Evaluated, String> {

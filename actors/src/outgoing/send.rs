@@ -1,13 +1,23 @@
 //! Handing a message over: look, commit the intent, then hand it over once, and tell what came of it.
 use super::{Obstacle, Sendable, check_blocks, freed, is_on_dnc, of_campaign};
 use crate::{credits, deps::Deps, holds};
-use entities::{Error, Result, ids::TenantScoped, values::Cents};
+use entities::{
+    Error, Result,
+    ids::TenantScoped,
+    message_send::Channel,
+    values::{Cents, Moment},
+};
 use rules::message::{
     Block, Fault, MessageRejectReason, TOO_LATE, UNDECIDED,
     machine::Command,
     outgoing::{Seen, Stage},
 };
-use runtime::permits::Permit;
+use runtime::{
+    permits::Permit,
+    tracer::{Place, Span, SpanKind, span_id},
+};
+use std::time::Duration;
+use uuid::Uuid;
 
 /// Hands a message over, unless somebody is at it. What fails before the intent stands is tried again when its lease is over.
 pub fn send<M: Sendable>(deps: &Deps, key: TenantScoped<M::Id>) {
@@ -103,7 +113,35 @@ async fn ask_once<M: Sendable>(deps: &Deps, row: &M, made: M::Made) -> Command<M
         let why = Fault::new(TOO_LATE, "its hours were over before it could be handed over");
         return Command::Busy { retry_after: None, why };
     }
-    row.hand_over(deps, made).await
+    let traced = deps.traces.of_message(row.seen().key.id.into());
+    let (began, since) = (deps.clock.now(), deps.clock.monotonic());
+    let outcome = row.hand_over(deps, made).await;
+    if let Some(place) = traced {
+        let took = deps.clock.monotonic().saturating_sub(since);
+        deps.traces.record([span(place, row, &outcome, (began, took))]);
+    }
+    outcome
+}
+
+/// Neither to whom it goes nor what it says.
+fn span<M: Sendable>(place: Place, row: &M, outcome: &Command<M::Own>, when: (Moment, Duration)) -> Span {
+    let Seen { key, attempts, .. } = row.seen();
+    let (began, took) = when;
+    let id: Uuid = key.id.into();
+    let name = match M::CHANNEL {
+        Channel::Sms => "sms",
+        Channel::Email => "email",
+    };
+    let mut span = place.span(span_id(id), name, began, took);
+    span.kind = SpanKind::Client;
+    span.attributes = vec![
+        ("callboard.message_id", id.to_string().into()),
+        ("callboard.tenant_id", key.tenant_id.to_string().into()),
+        ("callboard.env", key.env.as_str().into()),
+        ("callboard.attempt", attempts.into()),
+    ];
+    span.error = (!matches!(outcome, Command::Taken(_))).then(|| "not_taken".into());
+    span
 }
 
 fn report<M: Sendable>(deps: &Deps, row: &M, outcome: Command<M::Own>) {

@@ -4,10 +4,11 @@ use crate::{
     birth::{self, Birth, Born},
     call::voice,
     deps::Deps,
+    traces::RequestTrace,
 };
 use entities::{
     Error, Result, agent, boxed,
-    ids::{AgentId, RoomId, TenantId, TenantScoped},
+    ids::{AgentId, RoomId, SessionId, TenantId, TenantScoped},
     room::{self as store, Model},
     session::{self, Direction},
     values::{Env, Metadata, Moment, Variables},
@@ -41,6 +42,8 @@ pub struct New {
     /// At most the agent's.
     pub max_duration_seconds: Option<i32>,
     pub recording: RecordingOverride,
+    /// The span of the request, if requests are traced.
+    pub trace: Option<RequestTrace>,
 }
 
 /// Open rooms, per tenant and env.
@@ -98,6 +101,8 @@ fn rows(
     let definition = &agent.definition;
     let most = definition.max_duration_seconds.get();
     let chosen = [new.voice_id.as_deref(), definition.voice_id.as_deref()];
+    let call_id: SessionId = deps.ids.next();
+    let trace = new.trace.map(|trace| deps.traces.begin(trace, call_id.into()));
     let asked = CallOverrides {
         recording: new.recording,
         ..CallOverrides::default()
@@ -116,8 +121,11 @@ fn rows(
         max_duration_seconds: new.max_duration_seconds.map_or(most, |asked| asked.min(most)),
         queue_ttl_seconds: 0,
         price_cents_per_minute: deps.limits.call_price_cents_per_minute,
-        options: settings::options(definition, asked),
-        ..session::Model::of_room(owner, deps.ids.next(), (agent.id, agent.version), now)
+        options: session::Options {
+            trace,
+            ..settings::options(definition, asked)
+        },
+        ..session::Model::of_room(owner, call_id, (agent.id, agent.version), now)
     };
     let row = Model {
         session_id: call.id,

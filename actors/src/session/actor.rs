@@ -62,6 +62,9 @@ impl Stored for Session {
     fn may_be_adopted(&self, deps: &Deps) -> bool {
         deps.calls.contains(self.call.id)
     }
+    fn committed(&self, before: &Self, deps: &Deps) {
+        deps.traces.committed(before, self, &deps.ids);
+    }
     fn found_stale(deps: &Deps, id: TenantScoped<SessionId>) {
         deps.calls.forget_contact(id.id);
     }

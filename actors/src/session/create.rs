@@ -7,11 +7,12 @@ use crate::{
     birth::{self, Birth},
     call::voice,
     deps::Deps,
+    traces::RequestTrace,
 };
 use entities::{
     Error, Result, agent, api_key, boxed,
     ids::{AgentId, SessionId, TenantId, TenantScoped},
-    session::{self as store, Model, Sandbox, Voicemail},
+    session::{self as store, Model, Options, Sandbox, Voicemail},
     values::{E164, Env, Metadata, Moment, Variables, Zone},
 };
 use rules::session::{
@@ -48,6 +49,8 @@ pub struct New {
     pub sandbox: Option<Sandbox>,
     /// Who asks, if its limits count.
     pub api_key: Option<api_key::Model>,
+    /// The span of the request, if requests are traced.
+    pub trace: Option<RequestTrace>,
 }
 
 /// A call can be scheduled so far ahead.
@@ -94,6 +97,7 @@ pub async fn create(deps: &Deps, (tenant, env): (TenantId, Env), new: New) -> Re
 async fn row(deps: &Deps, owner: (TenantId, Env), agent: &agent::Model, new: New, now: Moment) -> Result<Model> {
     let definition = &agent.definition;
     let id = new.id.unwrap_or_else(|| deps.ids.next());
+    let trace = new.trace.map(|trace| deps.traces.begin(trace, id.into()));
     let from_number = caller_id::of_call(&deps.db.read, owner, new.from_number).await?;
     let trunk_id = caller_id::trunk_of(&deps.db.read, owner, &from_number).await?;
     let chosen = [new.voice_id.as_deref(), definition.voice_id.as_deref()];
@@ -121,7 +125,10 @@ async fn row(deps: &Deps, owner: (TenantId, Env), agent: &agent::Model, new: New
         queue_ttl_seconds: new.queue_ttl_seconds,
         timezone: new.timezone,
         price_cents_per_minute: deps.limits.call_price_cents_per_minute,
-        options: settings::options(definition, asked),
+        options: Options {
+            trace,
+            ..settings::options(definition, asked)
+        },
         ..Model::new(owner, id, (agent.id, agent.version), new.to_number, now)
     })
 }

@@ -19,12 +19,20 @@ use crate::{
     },
     deps::Deps,
     recording::lines::Attached,
+    traces::call::answer,
 };
 use adapters::transcription::{Ask, Provider};
-use entities::{agent::TurnMode, boxed, session::AnsweredBy};
+use entities::{
+    agent::TurnMode,
+    boxed,
+    session::{self, AnsweredBy},
+};
 use futures_util::{FutureExt, future::pending};
 use media::{bridge::MediaBridge, mic::MicEvent};
-use rules::{session::command::Command, turn::settings::Settings};
+use rules::{
+    session::{command::Command, latency::TurnMarks},
+    turn::settings::Settings,
+};
 use std::{sync::Arc, time::Duration};
 use tokio::{sync::mpsc, time::timeout};
 
@@ -220,7 +228,7 @@ async fn converse(conversation: Conversation<VoiceTransport>, speech_input: Spee
 
 /// The bridge may be there for longer than the service: it must not keep it alive.
 fn stopwatch(deps: &Deps, leg: &Leg) -> Stopwatch {
-    let (its, session) = (deps.downgrade(), leg.session());
+    let (its, session, call) = (deps.downgrade(), leg.session(), leg.call.clone());
     deps.latencies.begin(session.id);
     let names = Names {
         transcription: deps.providers.transcription.as_ref().map(Provider::name),
@@ -230,10 +238,19 @@ fn stopwatch(deps: &Deps, leg: &Leg) -> Stopwatch {
         if let Some(deps) = Deps::upgrade(&its) {
             if let Command::Measure(marks) = &command {
                 deps.latencies.measured(session.id, marks);
+                trace(&deps, &call, marks, names);
             }
             deps.router.sessions().tell(session, command);
         }
     })
+}
+
+fn trace(deps: &Deps, call: &session::Model, marks: &TurnMarks, names: Names) {
+    if let Some(talk) = deps.traces.in_talk(call).filter(|talk| talk.sampled) {
+        let names = (names.transcription, names.brain);
+        let spans = answer(marks, talk, names, deps.clock.now(), || deps.ids.next());
+        deps.traces.record(spans);
+    }
 }
 
 /// Of what is left when the talk is cut off.

@@ -2,7 +2,7 @@
 use crate::{
     agent,
     ids::NumberId,
-    values::{Bounded, Text},
+    values::{Bounded, Text, TraceContext},
 };
 use schemars::JsonSchema;
 use sea_orm::FromJsonQueryResult;
@@ -31,6 +31,9 @@ pub struct Options {
     /// The number that was called.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub number_id: Option<NumberId>,
+    /// The span of the request that has made it, if requests were traced then.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trace: Option<TraceContext>,
 }
 fn is_plain(voicemail: &Voicemail) -> bool {
     *voicemail == Voicemail::default()

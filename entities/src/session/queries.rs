@@ -1,5 +1,5 @@
 //! Sessions as they are asked for: one, some, a list.
-use super::{Column, Direction, Entity, Model, Status, owned};
+use super::{Column, Direction, Entity, Model, Options, Status, owned};
 use crate::{
     boxed, bulk,
     connection::Connection,
@@ -8,9 +8,9 @@ use crate::{
     ids::{AgentId, CampaignId, ContactId, RoomId, SessionId, TenantId, TenantScoped},
     names,
     page::{self, Listed, Page},
-    values::{E164, Env},
+    values::{E164, Env, TraceContext},
 };
-use sea_orm::{ActiveEnum, Condition, Iterable, Select, entity::prelude::*, sea_query::Expr};
+use sea_orm::{ActiveEnum, Condition, Iterable, QuerySelect, Select, entity::prelude::*, sea_query::Expr};
 use std::slice;
 
 #[boxed]
@@ -29,6 +29,18 @@ pub async fn load_even_deleted(db: &Connection, key: TenantScoped<SessionId>) ->
         .filter(Column::TenantId.eq(key.tenant_id))
         .filter(Column::Env.eq(key.env));
     found.one(db).await?.ok_or(Error::NotFound("session"))
+}
+
+/// Of which request's trace a session is a part, deleted or not; none if it is of its own, or unknown.
+#[boxed]
+pub async fn trace(db: &Connection, key: TenantScoped<SessionId>) -> Result<Option<TraceContext>> {
+    let found = Entity::find_by_id(key.id)
+        .filter(Column::TenantId.eq(key.tenant_id))
+        .filter(Column::Env.eq(key.env))
+        .select_only()
+        .column(Column::Options);
+    let options: Option<Options> = found.into_tuple().one(db).await?;
+    Ok(options.and_then(|options| options.trace))
 }
 
 /// What a list of sessions is narrowed to.

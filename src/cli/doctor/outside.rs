@@ -40,6 +40,7 @@ pub(super) async fn look(settings: &Settings, is_serving: bool, trunks: Vec<Trun
             "see that this machine has certificate authorities",
         ),
     }
+    collector(settings, found).await;
     mail(settings, found).await;
     // Without it nothing is sent to any.
     if settings.sip_bind.is_empty() {
@@ -146,6 +147,29 @@ async fn providers(settings: &Settings, client: &reqwest::Client, found: &mut Fi
                 "see that the address is right, and that this machine may reach it",
             ),
         }
+    }
+}
+
+/// Does it take traces, with these headers?
+async fn collector(settings: &Settings, found: &mut Findings) {
+    // A bad setting is said with the settings.
+    let Ok(Some(collector)) = settings.collector() else {
+        return;
+    };
+    let (what, url) = ("traces", settings.otlp_endpoint.trim());
+    // The service works without it.
+    match collector.greet().await {
+        Ok(status @ 200..=299) => found.ok(what, format!("{url} takes them ({status})")),
+        Ok(status) => found.warning(
+            what,
+            format!("{url} answers {status}: it takes none"),
+            "see otlp_endpoint, which is that of OTLP over HTTP and not of gRPC, and otlp_headers",
+        ),
+        Err(why) => found.warning(
+            what,
+            format!("{url} does not answer: {why}"),
+            "see that the address is right, and that this machine may reach it",
+        ),
     }
 }
 

@@ -11,6 +11,7 @@ use crate::{
         extract,
         peer::peer,
         peers::{Carried, Piece},
+        traced,
     },
     state::State,
 };
@@ -24,6 +25,7 @@ use actix_web::{
     },
     web::Bytes,
 };
+use adapters::otlp::trace_header::TRACEPARENT;
 use entities::{
     ids::TenantId,
     workspace_lease::{self, Owner as Node},
@@ -199,6 +201,8 @@ fn addressed(state: &State, to: &Node, request: &HttpRequest, body: Carried) -> 
     };
     let key = state.deps.links.signing(purpose::NODES);
     let proof = proof::made(&key, to.id, (method, &target), &hop);
+    // There it is a part of what is done here.
+    let traced = traced::of(request).trace();
     let mut outgoing = http::Request::builder()
         .method(method)
         .uri(format!("http://{}{target}", to.address));
@@ -207,12 +211,16 @@ fn addressed(state: &State, to: &Node, request: &HttpRequest, body: Carried) -> 
             && name != HOP
             && name.as_str() != "expect"
             && name.as_str() != "content-length"
+            && (name.as_str() != TRACEPARENT || traced.is_none())
         {
             outgoing = outgoing.header(name.as_str(), value.as_bytes());
         }
     }
     if let (Either::Right(_), Some(length)) = (&body, request.headers().get("content-length")) {
         outgoing = outgoing.header("content-length", length.as_bytes());
+    }
+    if let Some(trace) = traced {
+        outgoing = outgoing.header(TRACEPARENT, trace.context.to_string());
     }
     outgoing.header(HOP.as_str(), proof).body(body).ok()
 }

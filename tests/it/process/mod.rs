@@ -15,6 +15,7 @@ mod spent;
 mod takeover;
 mod tenants;
 mod the_law;
+mod traced;
 mod watched;
 
 use crate::world::{Backend, TestDatabase, client};

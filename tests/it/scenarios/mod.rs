@@ -1,5 +1,6 @@
 //! The flows of the specification, each as its users see it.
 mod a_call_ends;
+mod a_call_is_traced;
 mod a_campaign_runs;
 mod a_room_is_talked_in;
 mod a_secret_key_is_replaced;

@@ -4,6 +4,7 @@ pub mod browser;
 pub mod cartesia_server;
 #[expect(dead_code, reason = "the protocol's own tests need all of it")]
 pub mod chat_server;
+pub mod collector;
 mod database;
 #[expect(dead_code, reason = "the protocol's own tests need all of it")]
 pub mod elevenlabs_server;

@@ -55,6 +55,7 @@ pub fn options(agent: &Definition, asked: CallOverrides<'_>) -> Options {
         dispositions: asked.dispositions.to_vec(),
         sandbox: asked.sandbox,
         number_id: None,
+        trace: None,
     }
 }
 
