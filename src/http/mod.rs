@@ -32,6 +32,7 @@ pub mod landing;
 pub mod language;
 pub mod live_calls;
 pub mod login;
+pub mod mcp_tools;
 pub mod me;
 pub mod members;
 pub mod middleware;

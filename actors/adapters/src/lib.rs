@@ -4,6 +4,7 @@ pub mod email;
 #[cfg(test)]
 mod local_servers;
 pub mod mail;
+pub mod mcp_client;
 pub mod outbound;
 mod pause;
 mod provider_http;
@@ -14,6 +15,7 @@ pub mod signature;
 pub mod sms;
 pub mod sound;
 pub mod speech;
+mod sse;
 pub mod stripe;
 pub mod transcription;
 pub mod trunk;
