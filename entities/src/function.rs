@@ -25,6 +25,10 @@ pub struct Definition {
     pub url: WebhookUrl,
     #[serde(default)]
     pub method: Method,
+    /// The tool of an MCP server that is called instead; `url` is the server's endpoint then, and `method` is `POST`.
+    // Left out where there is none: a node of an older version reads the rows of all other functions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mcp: Option<McpTool>,
     /// Milliseconds until the agent says that it is still working, and the talk goes on without an answer.
     #[serde(default = "ten_seconds")]
     pub timeout_ms: Bounded<100, 120_000>,
@@ -37,6 +41,52 @@ pub enum Method {
     Post,
     Put,
     Patch,
+}
+
+/// A tool of an MCP server.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct McpTool {
+    /// Its name, exactly as the server lists it.
+    pub tool: McpToolName,
+}
+
+/// 1 to 128 characters, without control characters. What servers call their tools is theirs to say.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(transparent)]
+pub struct McpToolName(String);
+impl McpToolName {
+    pub fn parse(text: &str) -> Result<Self, String> {
+        if !(1..=128).contains(&text.chars().count()) {
+            return Err("must have 1 to 128 characters".into());
+        }
+        if text.chars().any(char::is_control) {
+            return Err("must not contain control characters".into());
+        }
+        Ok(McpToolName(text.to_owned()))
+    }
+}
+impl std::ops::Deref for McpToolName {
+    type Target = str;
+    fn deref(&self) -> &str {
+        &self.0
+    }
+}
+impl<'de> Deserialize<'de> for McpToolName {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Self::parse(&std::borrow::Cow::<'de, str>::deserialize(deserializer)?).map_err(serde::de::Error::custom)
+    }
+}
+impl JsonSchema for McpToolName {
+    fn inline_schema() -> bool {
+        true
+    }
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "McpToolName".into()
+    }
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({ "type": "string", "minLength": 1, "maxLength": 128 })
+    }
 }
 
 /// 1 to 64 letters, digits, `_` and `-`.
@@ -139,4 +189,26 @@ pub async fn reseal(db: &Connection, id: FunctionId, sealed_secret: String, seal
 #[boxed]
 pub async fn count(db: &Connection, tenant: TenantId) -> Result<u64> {
     Ok(owned(tenant).count(db).await?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tool_is_called_as_its_server_calls_it() {
+        for (name, is_good) in [
+            ("orders.search", true),
+            ("Größe / size", true),
+            (" blanks stay ", true),
+            ("", false),
+            ("a\nb", false),
+            ("a\u{0}", false),
+        ] {
+            let parsed = McpToolName::parse(name);
+            assert_eq!(parsed.is_ok(), is_good, "{name:?}");
+            assert!(parsed.is_err() || *parsed.unwrap() == *name);
+        }
+        assert!(McpToolName::parse(&"ü".repeat(128)).is_ok() && McpToolName::parse(&"ü".repeat(129)).is_err());
+    }
 }

@@ -52,7 +52,7 @@ impl Default for Bulkheads {
 impl Bulkheads {
     /// A request that is answered when somebody outside has answered.
     pub fn outside(&self, tenant: TenantId) -> ApiResult<Permit> {
-        let what = "tests, dry runs, previews and payment pages being opened";
+        let what = "tests, dry runs, previews, MCP servers being asked and payment pages being opened";
         self.outside.enter(tenant).map_err(busy(what, OUTSIDE_OF_TENANT, 5))
     }
 

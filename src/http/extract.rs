@@ -298,7 +298,7 @@ pub fn misshapen(Misshapen { param, message }: Misshapen) -> ApiError {
 }
 
 /// Does a JSON text hold an escaped NUL? (A raw one is no JSON.) PostgreSQL cannot store it.
-fn has_nul(body: &[u8]) -> bool {
+pub fn has_nul(body: &[u8]) -> bool {
     body.windows(6).enumerate().any(|(at, window)| {
         // An even number of backslashes before it means that it is text about an escape, not an escape.
         window == b"\\u0000"

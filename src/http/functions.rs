@@ -3,7 +3,7 @@ use super::{
     caller::Caller,
     error::{ApiError, ApiResult},
     extract::{self, Id, Json, Nothing, Params},
-    target,
+    mcp_tools, target,
     views::List,
 };
 use crate::state::State;
@@ -15,7 +15,7 @@ use actors::conversation::functions::{self, Occasion};
 use adapters::signature;
 use entities::{
     Error, agent,
-    function::{self as store, Definition, FunctionName, Method, Model},
+    function::{self as store, Definition, FunctionName, McpTool, Method, Model},
     ids::FunctionId,
     transcript::InvocationStatus,
     values::{Bounded, Moment, Text, WebhookUrl},
@@ -35,14 +35,20 @@ use serde::{Deserialize, Serialize};
 pub struct FunctionSettings {
     /// Unique in its workspace; letters, digits, `_` and `-`. What the model calls it.
     pub name: FunctionName,
-    /// When to call it and what it answers: the model reads this.
-    pub description: Text<1, 2_000>,
-    /// JSON Schema of an object, at most 16 KiB: arguments that do not fit are refused before anything is sent.
-    pub parameters: serde_json::Value,
-    /// `https://` and a public address.
+    /// When to call it and what it answers: the model reads this. Required; of an MCP tool, the server's own if it is left out.
+    #[serde(default)]
+    pub description: Option<Text<1, 2_000>>,
+    /// JSON Schema of an object, at most 16 KiB: arguments that do not fit are refused before anything is sent. Required; of an MCP
+    /// tool, the server's own if it is left out.
+    #[serde(default)]
+    pub parameters: Option<serde_json::Value>,
+    /// `https://` and a public address; of an MCP tool, that of its server's endpoint (streamable HTTP).
     pub url: WebhookUrl,
     #[serde(default)]
     pub method: Method,
+    /// Makes it a tool of the MCP server at `url`. The server is asked for it at once.
+    #[serde(default)]
+    pub mcp: Option<McpTool>,
     /// Sent with every call; at most 16. Values are not shown again.
     #[serde(default)]
     pub headers: Headers,
@@ -112,14 +118,16 @@ pub async fn create(
         let why = format!("a workspace has at most {MAX_FUNCTIONS} functions; delete some");
         return Err(Error::PlanLimit(why).into());
     }
+    let sealed_headers = seal_headers(&state, &asked.headers);
+    let definition = definition(&state, &caller, asked, true).await?;
     let now = state.deps.clock.now();
     let (sealed_secret, secret_hint) = new_secret(&state);
     let row = Model {
         id: caller.new_id(&state.deps.ids),
         tenant_id: caller.tenant_id(),
-        name: asked.name.to_string(),
-        sealed_headers: seal_headers(&state, &asked.headers),
-        definition: definition(asked),
+        name: definition.name.to_string(),
+        sealed_headers,
+        definition,
         sealed_secret,
         secret_hint,
         version: 1,
@@ -150,7 +158,8 @@ pub async fn get(state: Data<State>, caller: Caller, Id(id): Id<FunctionId>) -> 
     Ok(web::Json(view(&state, row)?))
 }
 
-/// PATCH /v1/functions/{id}: a JSON merge patch. `parameters` is replaced as a whole.
+/// PATCH /v1/functions/{id}: a JSON merge patch. `parameters` is replaced as a whole. An MCP tool's server is asked again where its
+/// address, headers or tool change, and for what is set to null.
 pub async fn change(
     state: Data<State>,
     caller: Caller,
@@ -164,7 +173,8 @@ pub async fn change(
         .keyring
         .open(purpose::FUNCTION_HEADERS, &before.sealed_headers)?;
     let mut settings = serde_json::to_value(&before.definition).map_err(internal)?;
-    settings["headers"] = serde_json::from_str(&headers).map_err(internal)?;
+    let headers: serde_json::Value = serde_json::from_str(&headers).map_err(internal)?;
+    settings["headers"] = headers.clone();
     // A schema has nulls and keys of its own: merged, it would be neither the old nor the new one.
     let parameters = patch.as_object_mut().and_then(|fields| fields.remove("parameters"));
     rules::shape::merge(&mut settings, patch);
@@ -173,10 +183,14 @@ pub async fn change(
     }
     let asked: FunctionSettings = extract::parse_value(settings)?;
     check(&state, &caller, &asked, Some(id)).await?;
+    let is_elsewhere = (&asked.url, &asked.mcp) != (&before.definition.url, &before.definition.mcp)
+        || serde_json::to_value(&asked.headers).map_err(internal)? != headers;
+    let sealed_headers = seal_headers(&state, &asked.headers);
+    let definition = definition(&state, &caller, asked, is_elsewhere).await?;
     let after = Model {
-        name: asked.name.to_string(),
-        sealed_headers: seal_headers(&state, &asked.headers),
-        definition: definition(asked),
+        name: definition.name.to_string(),
+        sealed_headers,
+        definition,
         version: before.version + 1,
         updated_at: state.deps.clock.now(),
         ..before
@@ -227,7 +241,7 @@ pub async fn rotate_secret(
     Ok(web::Json(with_secret(&state, after)?))
 }
 
-/// POST /v1/functions/{id}/test: one real call, signed as in a talk.
+/// POST /v1/functions/{id}/test: one real call, as in a talk.
 pub async fn test(
     state: Data<State>,
     caller: Caller,
@@ -251,15 +265,34 @@ pub async fn test(
     }))
 }
 
-fn definition(asked: FunctionSettings) -> Definition {
-    Definition {
+/// What was asked for, with what its MCP server says of it. `asks`: the server is asked though nothing is missing, for it may not
+/// have the tool.
+async fn definition(state: &State, caller: &Caller, asked: FunctionSettings, asks: bool) -> ApiResult<Definition> {
+    let is_whole = asked.description.is_some() && asked.parameters.is_some();
+    let tool = match &asked.mcp {
+        Some(mcp) if asks || !is_whole => Some(mcp_tools::find(state, caller, &asked.url, &asked.headers, mcp).await?),
+        Some(_) | None => None,
+    };
+    let missing = |field: &str| ApiError::validation(field, "is required");
+    let description = match (asked.description, &tool) {
+        (Some(given), _) => given,
+        (None, Some(tool)) => mcp_tools::description(tool)?,
+        (None, None) => return Err(missing("description")),
+    };
+    let parameters = match (asked.parameters, tool) {
+        (Some(given), _) => given,
+        (None, Some(tool)) => mcp_tools::parameters(tool)?,
+        (None, None) => return Err(missing("parameters")),
+    };
+    Ok(Definition {
         name: asked.name,
-        description: asked.description,
-        parameters: asked.parameters,
+        description,
+        parameters,
         url: asked.url,
         method: asked.method,
+        mcp: asked.mcp,
         timeout_ms: asked.timeout_ms,
-    }
+    })
 }
 
 async fn check(state: &State, caller: &Caller, asked: &FunctionSettings, id: Option<FunctionId>) -> ApiResult<()> {
@@ -267,9 +300,20 @@ async fn check(state: &State, caller: &Caller, asked: &FunctionSettings, id: Opt
         let why = format!("`{}` is the name of a built-in tool; choose another", &*asked.name);
         return Err(ApiError::validation("name", why));
     }
-    Parameters::parse(&asked.parameters).map_err(|why| ApiError::validation("parameters", why))?;
+    if let Some(parameters) = &asked.parameters {
+        Parameters::parse(parameters).map_err(|why| ApiError::validation("parameters", why))?;
+    }
     target::check_url(state, &asked.url)?;
     target::check_headers(&asked.headers)?;
+    if asked.mcp.is_some() {
+        mcp_tools::check_headers(&asked.headers)?;
+        if asked.method != Method::Post {
+            return Err(ApiError::validation(
+                "method",
+                "must be `POST` for an MCP tool; leave it out",
+            ));
+        }
+    }
     let known = store::of_name(&state.deps.db.read, caller.tenant_id(), &asked.name).await?;
     match known {
         Some(known) if Some(known.id) != id && caller.object_id != Some(known.id.0) => Err(taken().into()),

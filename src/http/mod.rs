@@ -33,6 +33,7 @@ pub mod language;
 pub mod live_calls;
 pub mod login;
 pub mod mcp;
+pub mod mcp_tools;
 pub mod me;
 pub mod members;
 pub mod middleware;

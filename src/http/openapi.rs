@@ -96,7 +96,10 @@ const TAGS: &[(&str, &str)] = &[
     ("credits", "What is left to spend, every movement of it, and top-ups."),
     ("dnc", "Whom nobody may call or write to."),
     ("email_messages", "E-mails to people."),
-    ("functions", "What agents may call on your server."),
+    (
+        "functions",
+        "What agents may call: your server, and tools of MCP servers.",
+    ),
     ("imports", "Lists that are read in from files."),
     ("numbers", "Numbers that calls come from, and that agents answer."),
     ("questions", "What agents ask."),

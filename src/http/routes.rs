@@ -6,8 +6,9 @@ use super::{
     account, agents, answers, api_keys, call_stats,
     caller::Access::{self, *},
     campaigns, concurrency, contacts, credits, dnc, docs, email_messages, endpoint_deliveries, events, functions,
-    imports, inbound_calls, invitations, landing, live_calls, login, mcp, me, members, numbers, password_reset,
-    patience, preflight, recordings, report, retention, rooms, sessions, sip_trunks, sms_messages, system, topups, trunk_check,
+    imports, inbound_calls, invitations, landing, live_calls, login, mcp, mcp_tools, me, members, numbers,
+    password_reset, patience, preflight, recordings, report, retention, rooms, sessions, sip_trunks, sms_messages, system, topups,
+    trunk_check,
     twilio, unsubscribe, verified_numbers, views, voices, webhook_endpoints, workspace,
 };
 use crate::{dashboard, mcp::tools, state::State};
@@ -85,13 +86,14 @@ table! {
     POST "/v1/agents/{id}/duplicate" Needs(AgentsWrite), agents::duplicate, "Create an agent with the same settings.", takes agents::Duplicate, gives views::AgentView, 201;
     POST "/v1/agents/{id}/simulate" Needs(AgentsWrite), agents::simulate, "Hold a conversation in text, with stubbed functions: nothing is stored, called or billed.", lasts "a talk of up to 120 s", takes agents::Simulate, gives views::SimulationView, 200;
 
-    POST "/v1/functions" NeedsFresh(FunctionsWrite), functions::create, "Create a function that agents may call. The answer holds its `secret`, once.", takes functions::FunctionSettings, gives functions::FunctionView, 201;
+    POST "/v1/functions" NeedsFresh(FunctionsWrite), functions::create, "Create a function that agents may call: a URL, or a tool of an MCP server, which is asked for it. The answer holds its `secret`, once.", takes functions::FunctionSettings, gives functions::FunctionView, 201;
     GET "/v1/functions" Needs(FunctionsRead), functions::list, "List functions.", gives views::List<functions::FunctionView>, 200;
+    POST "/v1/functions/mcp_tools" Needs(FunctionsWrite), mcp_tools::list, "List the tools of an MCP server, to make functions of them. Nothing is kept.", takes mcp_tools::McpServer, gives mcp_tools::McpToolsView, 200;
     GET "/v1/functions/{id}" Needs(FunctionsRead), functions::get, "Get a function.", gives functions::FunctionView, 200;
-    PATCH "/v1/functions/{id}" NeedsFresh(FunctionsWrite), functions::change, "Change a function (JSON merge patch; `parameters` is replaced as a whole). Live calls keep the old one.", takes super::patch::Patch<functions::FunctionSettings>, gives functions::FunctionView, 200;
+    PATCH "/v1/functions/{id}" NeedsFresh(FunctionsWrite), functions::change, "Change a function (JSON merge patch; `parameters` is replaced as a whole). Live calls keep the old one. Null for an MCP tool's `description` or `parameters` takes the server's anew.", takes super::patch::Patch<functions::FunctionSettings>, gives functions::FunctionView, 200;
     DELETE "/v1/functions/{id}" Needs(FunctionsWrite), functions::delete, "Delete a function that no agent may call.", 204;
     POST "/v1/functions/{id}/rotate_secret" NeedsFresh(FunctionsWrite), functions::rotate_secret, "Replace the signing secret. The answer holds the new one, once.", gives functions::FunctionView, 200;
-    POST "/v1/functions/{id}/test" Needs(FunctionsWrite), functions::test, "Call a function once, signed as in a talk; the result is in the answer.", lasts "a function of up to 120 s", takes functions::Test, gives functions::FunctionTestView, 200;
+    POST "/v1/functions/{id}/test" Needs(FunctionsWrite), functions::test, "Call a function once, as in a talk; the result is in the answer.", lasts "a function of up to 120 s", takes functions::Test, gives functions::FunctionTestView, 200;
 
     GET "/v1/voices" Needs(VoicesRead), voices::list, "List voices: built-in ones and clones; filter by `type` and `status`.", gives views::List<voices::VoiceView>, 200;
     POST "/v1/voices/clones" Needs(VoicesWrite), voices::create, "Clone a voice from samples (`multipart/form-data`); finishes later.", takes voices::CloneForm, gives voices::VoiceView, 202;

@@ -1,12 +1,19 @@
-//! Calls an agent's function: one signed HTTP request through the one guarded client, and never a second one.
+//! Calls an agent's function through the one guarded client: one signed HTTP request, or one call of an MCP server's tool. Never a
+//! second one.
 use crate::deps::Deps;
-use adapters::{otlp::trace_header, outbound::Ask, signature};
+use adapters::{
+    mcp_client::{self, Fault},
+    otlp::trace_header,
+    outbound::Ask,
+    signature,
+};
 use bytes::Bytes;
 use entities::{
     Error, Result,
-    function::{Method, Model as Function},
+    function::{McpTool, Method, Model as Function},
     session,
     transcript::InvocationStatus,
+    values::TraceContext,
 };
 use http::{HeaderMap, HeaderName, HeaderValue};
 use rules::delivery::failure::Failure;
@@ -44,30 +51,95 @@ pub async fn invoke(deps: &Deps, function: &Function, arguments: &Value, occasio
     let definition = &function.definition;
     let bad_url = |error| Error::Internal(format!("a stored URL is not valid: {error}"));
     let url = Url::parse(definition.url.as_str()).map_err(bad_url)?;
-    let id: uuid::Uuid = deps.ids.next();
-    let body = body(id, function, arguments, occasion);
     let place = match occasion {
         Occasion::Talk(call) => deps.traces.in_talk(call),
         Occasion::Test => None,
     };
-    let mut headers = headers(deps, function, id, body.as_bytes())?;
-    if let Some(place) = place {
-        trace_header::add(&mut headers, place.context(span_id(id)));
-    }
+    let id: uuid::Uuid = deps.ids.next();
+    let asked = Asked {
+        id,
+        url: &url,
+        timeout: Duration::from_millis(u64::try_from(definition.timeout_ms.get()).unwrap_or(0)),
+        context: place.as_ref().map(|place| place.context(span_id(id))),
+    };
     let began = deps.clock.now();
-    let timeout = Duration::from_millis(u64::try_from(definition.timeout_ms.get()).unwrap_or(0));
+    let invoked = match &definition.mcp {
+        Some(mcp) => call_tool(deps, function, mcp, arguments, asked).await?,
+        None => request(deps, function, arguments, occasion, asked).await?,
+    };
+    if let Some(place) = place {
+        let took = Duration::from_millis(u64::try_from(invoked.duration_ms).unwrap_or(0));
+        let span = place.span(span_id(id), "function", began, took);
+        deps.traces.record([told(span, function, invoked.status, invoked.http_status)]);
+    }
+    Ok(invoked)
+}
+
+/// What is asked of whoever answers, whatever it speaks.
+struct Asked<'a> {
+    id: uuid::Uuid,
+    url: &'a Url,
+    timeout: Duration,
+    /// The span that it is in.
+    context: Option<TraceContext>,
+}
+
+/// A tool of an MCP server. It is told the arguments alone: the server may be anybody's, and who is on the line is not its business.
+async fn call_tool(
+    deps: &Deps,
+    function: &Function,
+    mcp: &McpTool,
+    arguments: &Value,
+    asked: Asked<'_>,
+) -> Result<Invoked> {
+    let mut headers = HeaderMap::new();
+    add(&mut headers, own_headers(deps, function)?);
+    if let Some(context) = asked.context {
+        trace_header::add(&mut headers, context);
+    }
+    let server = mcp_client::Server {
+        url: asked.url,
+        headers: &headers,
+    };
+    let called = mcp_client::call(&deps.outbound, server, &mcp.tool, arguments, asked.timeout, ANSWER_LIMIT).await;
+    let (status, output) = match called.outcome {
+        Ok(output) => (InvocationStatus::Succeeded, output),
+        Err(Fault::Failed(Failure::Timeout)) => (InvocationStatus::TimedOut, timed_out()),
+        Err(fault) => (InvocationStatus::Failed, failed(&fault.to_string())),
+    };
+    Ok(Invoked {
+        status,
+        http_status: called.http_status,
+        output,
+        duration_ms: i64::try_from(called.took.as_millis()).unwrap_or(i64::MAX),
+    })
+}
+
+/// A request to the user's own server.
+async fn request(
+    deps: &Deps,
+    function: &Function,
+    arguments: &Value,
+    occasion: Occasion<'_>,
+    asked: Asked<'_>,
+) -> Result<Invoked> {
+    let body = body(asked.id, function, arguments, occasion);
+    let mut headers = headers(deps, function, asked.id, body.as_bytes())?;
+    if let Some(context) = asked.context {
+        trace_header::add(&mut headers, context);
+    }
     let exchange = deps
         .outbound
         .send(Ask {
-            method: match definition.method {
+            method: match function.definition.method {
                 Method::Post => http::Method::POST,
                 Method::Put => http::Method::PUT,
                 Method::Patch => http::Method::PATCH,
             },
-            url: &url,
+            url: asked.url,
             headers,
             body: Bytes::from(body),
-            timeout,
+            timeout: asked.timeout,
             keep: ANSWER_LIMIT + 1,
         })
         .await;
@@ -85,11 +157,6 @@ pub async fn invoke(deps: &Deps, function: &Function, arguments: &Value, occasio
         Err(Failure::Timeout) => (InvocationStatus::TimedOut, 0, timed_out()),
         Err(failure) => (InvocationStatus::Failed, 0, failed(failure.code())),
     };
-    if let Some(place) = place {
-        let took = Duration::from_micros(exchange.timings.total_us);
-        let span = place.span(span_id(id), "function", began, took);
-        deps.traces.record([told(span, function, status, http_status)]);
-    }
     Ok(Invoked {
         status,
         http_status,
@@ -148,8 +215,6 @@ fn body(id: uuid::Uuid, function: &Function, arguments: &Value, occasion: Occasi
 
 /// The user's own, then ours over them: signed like webhooks, under names of their own.
 fn headers(deps: &Deps, function: &Function, id: uuid::Uuid, body: &[u8]) -> Result<HeaderMap> {
-    let sealed = deps.keyring.open(purpose::FUNCTION_HEADERS, &function.sealed_headers)?;
-    let own: BTreeMap<String, String> = serde_json::from_str(&sealed).unwrap_or_default();
     let secret = deps.keyring.open(purpose::FUNCTION_SECRET, &function.sealed_secret)?;
     let timestamp = deps.clock.unix_seconds();
     let ours = [
@@ -159,13 +224,23 @@ fn headers(deps: &Deps, function: &Function, id: uuid::Uuid, body: &[u8]) -> Res
         ("x-function-signature", signature::sign(&secret, timestamp, body)),
     ];
     let mut headers = HeaderMap::new();
-    let ours = ours.map(|(name, value)| (name.to_owned(), value));
-    for (name, value) in own.into_iter().chain(ours) {
+    add(&mut headers, own_headers(deps, function)?);
+    add(&mut headers, ours.map(|(name, value)| (name.to_owned(), value)));
+    Ok(headers)
+}
+
+/// Those that the user has set.
+fn own_headers(deps: &Deps, function: &Function) -> Result<BTreeMap<String, String>> {
+    let sealed = deps.keyring.open(purpose::FUNCTION_HEADERS, &function.sealed_headers)?;
+    Ok(serde_json::from_str(&sealed).unwrap_or_default())
+}
+
+fn add(headers: &mut HeaderMap, more: impl IntoIterator<Item = (String, String)>) {
+    for (name, value) in more {
         if let (Ok(name), Ok(value)) = (HeaderName::try_from(name), HeaderValue::try_from(value)) {
             headers.insert(name, value);
         }
     }
-    Ok(headers)
 }
 
 /// JSON as it is; anything else as a text.

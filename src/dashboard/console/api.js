@@ -66,7 +66,7 @@ const MOST_UNANSWERED = 100;
 /** Pressed later than that, it is another wish. */
 const SAME_PRESS_MS = 60_000;
 /** These change nothing: what they say is found out anew each time. */
-const LOOKS = /\/(preflight|test)$/;
+const LOOKS = /\/(preflight|test|mcp_tools)$/;
 
 function newKey() {
   // Not `randomUUID`, which pages without https do not have.

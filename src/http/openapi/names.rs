@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Those that do not follow from method and path.
 const OPERATIONS: &[(&str, &str, &str)] = &[
     ("GET", "/v1/me", "getCurrentKey"),
+    ("POST", "/v1/functions/mcp_tools", "listMcpTools"),
     ("POST", "/v1/voices/clones", "cloneVoice"),
     ("POST", "/v1/voices/{id}/samples", "addVoiceSamples"),
     ("GET", "/v1/recordings/{id}/audio", "downloadRecording"),

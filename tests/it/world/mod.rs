@@ -15,6 +15,7 @@ pub mod hearing_server;
 mod http_head;
 mod http_server;
 mod local_listener;
+pub mod mcp_server;
 pub mod name_server;
 pub mod network;
 pub mod phone;

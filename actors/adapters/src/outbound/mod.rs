@@ -38,9 +38,11 @@ use rustls::{
 use std::{
     error::Error as StdError,
     net::SocketAddr,
+    ops::ControlFlow,
     sync::{Arc, OnceLock},
     time::{Duration, Instant},
 };
+use tokio::{runtime::Handle, sync::Semaphore};
 use url::Url;
 
 /// Posts to users' addresses. Cloning is cheap; there is one for the whole service.
@@ -51,6 +53,8 @@ pub struct Outbound {
     guarded: Guarded,
     names: Names,
     tls: Arc<ClientConfig>,
+    runtime: Handle,
+    detached: Arc<Semaphore>,
 }
 
 /// What it is made of, beside the policy.
@@ -61,11 +65,11 @@ pub struct Options {
     /// Certificate authorities beside the system's, PEM.
     pub extra_roots: Option<Vec<u8>>,
     /// Where its connections live, whoever posts.
-    pub runtime: tokio::runtime::Handle,
+    pub runtime: Handle,
 }
 
 impl Options {
-    pub fn on(runtime: tokio::runtime::Handle) -> Self {
+    pub fn on(runtime: Handle) -> Self {
         Options {
             lookup: Arc::new(SystemLookup),
             names: Names::none(),
@@ -86,6 +90,9 @@ pub struct Ask<'a> {
     /// Bytes of the answer that are kept.
     pub keep: usize,
 }
+
+/// Takes the body of an answer piece by piece, beside its status and headers. After `Break` nothing more of it is read.
+pub type Take<'a> = &'a mut (dyn FnMut(u16, &HeaderMap, &[u8]) -> ControlFlow<()> + Send);
 
 /// One request and what came of it.
 #[derive(Debug)]
@@ -116,6 +123,8 @@ pub const BODY_LIMIT: usize = 16 * 1024;
 const READ_LIMIT: usize = 64 * 1024;
 /// Bytes of an answer's head.
 const HEAD_LIMIT: usize = 64 * 1024;
+/// Requests for whose answer nobody waits.
+const MAX_DETACHED: usize = 64;
 
 impl Outbound {
     /// Fails when there are no certificate authorities to check receivers against.
@@ -131,7 +140,7 @@ impl Outbound {
             .https_or_http()
             .enable_http1()
             .wrap_connector(guarded.clone());
-        let client = Client::builder(OnRuntime(options.runtime))
+        let client = Client::builder(OnRuntime(options.runtime.clone()))
             .pool_timer(TokioTimer::new())
             .pool_idle_timeout(Duration::from_secs(50))
             // Many endpoints may share a host: fewer would open and close connections all the time.
@@ -147,6 +156,8 @@ impl Outbound {
             guarded,
             names: options.names,
             tls,
+            runtime: options.runtime,
+            detached: Arc::new(Semaphore::new(MAX_DETACHED)),
         })
     }
 
@@ -198,10 +209,36 @@ impl Outbound {
     }
 
     pub fn send<'a>(&'a self, ask: Ask<'a>) -> BoxFuture<'a, Exchange> {
-        Box::pin(self.exchange(ask))
+        Box::pin(self.exchange(ask, None))
     }
 
-    async fn exchange(&self, ask: Ask<'_>) -> Exchange {
+    /// The same for an answer that is read while it comes, such as a stream of events. None of its body is kept.
+    pub fn read<'a>(&'a self, ask: Ask<'a>, take: Take<'a>) -> BoxFuture<'a, Exchange> {
+        Box::pin(self.exchange(ask, Some(take)))
+    }
+
+    /// Sends what is only a courtesy: nobody waits for it, and nobody learns what came of it. While 64 of them are under way, it
+    /// is not sent.
+    pub fn send_detached(&self, method: Method, url: Url, headers: HeaderMap, body: Bytes, timeout: Duration) {
+        let Ok(permit) = self.detached.clone().try_acquire_owned() else {
+            return;
+        };
+        let outbound = self.clone();
+        self.runtime.spawn(async move {
+            let ask = Ask {
+                method,
+                url: &url,
+                headers,
+                body,
+                timeout,
+                keep: 0,
+            };
+            outbound.send(ask).await;
+            drop(permit);
+        });
+    }
+
+    async fn exchange(&self, ask: Ask<'_>, take: Option<Take<'_>>) -> Exchange {
         let timeout = ask.timeout;
         let started = Instant::now();
         let mut exchange = Exchange {
@@ -213,7 +250,7 @@ impl Outbound {
         };
         // What was seen before a timeout stays in the exchange.
         let mut opened = None;
-        let running = self.run(ask, started, &mut exchange, &mut opened);
+        let running = self.run(ask, take, started, &mut exchange, &mut opened);
         if let Ok(outcome) = tokio::time::timeout(timeout, running).await {
             exchange.outcome = outcome;
         }
@@ -231,6 +268,7 @@ impl Outbound {
     async fn run(
         &self,
         ask: Ask<'_>,
+        take: Option<Take<'_>>,
         started: Instant,
         seen: &mut Exchange,
         opened: &mut Option<CaptureConnection>,
@@ -256,7 +294,10 @@ impl Outbound {
         let status = response.status().as_u16();
         let (head, body) = response.into_parts();
         seen.headers = head.headers;
-        read(body, &mut seen.body, keep).await?;
+        match take {
+            Some(take) => hand_on(body, |piece| take(status, &seen.headers, piece)).await?,
+            None => read(body, &mut seen.body, keep).await?,
+        }
         Ok(status)
     }
 }
@@ -286,6 +327,17 @@ async fn read(mut body: Incoming, kept: &mut Vec<u8>, keep: usize) -> Result<(),
         kept.extend_from_slice(&data[..data.len().min(keep - kept.len())]);
         let rest = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
         if kept.len() == keep && read.saturating_add(rest) > read_limit || read > read_limit {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// Hands the pieces on until no more is wanted. Dropping an unread rest closes the connection.
+async fn hand_on(mut body: Incoming, mut take: impl FnMut(&[u8]) -> ControlFlow<()>) -> Result<(), Failure> {
+    while let Some(frame) = body.frame().await {
+        let frame = frame.map_err(|error| failure(&error, false))?;
+        if frame.data_ref().is_some_and(|piece| take(piece).is_break()) {
             break;
         }
     }
@@ -349,7 +401,7 @@ fn tls(extra_roots: Option<&[u8]>) -> Result<ClientConfig, String> {
 
 /// Connections live on the service's own threads, also those that a request handler opened.
 #[derive(Clone)]
-struct OnRuntime(tokio::runtime::Handle);
+struct OnRuntime(Handle);
 
 impl<F> Executor<F> for OnRuntime
 where

@@ -13,9 +13,12 @@ const text = words.functions;
 
 export function Functions() {
   const pages = usePages((cursor) => call('GET', `/functions${query({ cursor, limit: 50 })}`), []);
-  const row = ({ id, name, description, url, updated_at: changed }) => ({
+  const row = ({ id, name, description, url, mcp, updated_at: changed }) => ({
     key: id,
-    cells: [html`<a href=${to('functions', id)}>${name}</a>`, html`<span class="wrap">${cut(description)}</span>`, html`<span class="wrap">${cut(url)}</span>`, html`<${Time} of=${changed} />`],
+    cells: [
+      html`<a href=${to('functions', id)}>${name}</a>`, html`<span class="wrap">${cut(description)}</span>`,
+      html`<span class="wrap">${mcp ? text.toolOf(mcp.tool, cut(url)) : cut(url)}</span>`, html`<${Time} of=${changed} />`,
+    ],
   });
   return html`
     <${Heading} title=${text.title} />
@@ -46,7 +49,7 @@ export function NewFunction() {
   if (made) {
     return html`
       <${Heading} key="made" title=${text.made(made.name)} />
-      <${Once} secret=${made.secret} />
+      ${made.mcp ? html`<p>${text.madeOfTool(made.mcp.tool)}</p>` : html`<${Once} secret=${made.secret} />`}
       <p><a class="button" href=${to('functions', made.id)}>${text.open}</a></p>`;
   }
   return html`
@@ -57,7 +60,7 @@ export function NewFunction() {
     </div>`;
 }
 
-function Actions({ its, reload }) {
+function Actions({ its, reload, redraw }) {
   const [asks, setAsks] = useState(null);
   const [secret, setSecret] = useState(null);
   const path = `/functions/${its.id}`;
@@ -66,6 +69,11 @@ function Actions({ its, reload }) {
     setSecret(rotated.secret);
     await reload();
   };
+  const readAgain = async () => {
+    await call('PATCH', path, { description: null, parameters: null });
+    await reload();
+    redraw();
+  };
   const remove = async () => {
     await call('DELETE', path);
     go(to('functions'), { isSure: true });
@@ -73,7 +81,9 @@ function Actions({ its, reload }) {
   const confirmRemove = { ...text.confirmRemove, title: text.confirmRemove.title(its.name) };
   return html`
     <div class="actions left">
-      <button class="button quiet" onClick=${() => setAsks({ asks: text.confirmRotate, act: rotate })}>${text.rotate}</button>
+      ${its.mcp
+        ? html`<button class="button quiet" onClick=${() => setAsks({ asks: text.confirmReadAgain, act: readAgain })}>${text.readAgain}</button>`
+        : html`<button class="button quiet" onClick=${() => setAsks({ asks: text.confirmRotate, act: rotate })}>${text.rotate}</button>`}
       <button class="button quiet danger" onClick=${() => setAsks({ asks: confirmRemove, act: remove })}>${text.remove}</button>
     </div>
     ${asks && html`<${Confirm} ...${asks} close=${() => setAsks(null)} />`}
@@ -120,7 +130,7 @@ function Test({ its }) {
   return html`
     <section class="stack" aria-labelledby="test">
       <h2 id="test">${text.test.title}</h2>
-      <p class="hint">${text.test.about}</p>
+      <p class="hint">${its.mcp ? text.test.aboutTool : text.test.about}</p>
       <${Form} act=${test} submit=${text.test.run}>
         <${Area} name="arguments" label=${text.label.arguments} hint=${text.hint.arguments} rows="5" class="mono" spellcheck=${false} defaultValue=${JSON.stringify(sampleOf(its.parameters), null, 2)} />
       <//>
@@ -139,20 +149,23 @@ function Test({ its }) {
 /** All settings, for those who change none. */
 const Reading = ({ its }) => html`
   <${Facts} of=${[
-    [text.label.description, its.description], [text.label.url, its.url], [text.label.method, its.method], [text.label.timeout_ms, its.timeout_ms],
+    [text.label.description, its.description], [its.mcp ? text.label.server : text.label.url, its.url], [text.label.method, its.mcp ? '' : its.method],
+    [text.label.timeout_ms, its.timeout_ms],
     [text.label.headers, its.header_names.join(', ')],
   ]} />
   <h2>${text.label.parameters}</h2><pre class="code" tabindex="0">${JSON.stringify(its.parameters, null, 2)}</pre>`;
 
 export function Func({ id }) {
   const loaded = useLoad(() => call('GET', `/functions/${id}`), [id]);
+  /** The form is drawn anew with each. */
+  const [drawing, setDrawing] = useState(0);
   return html`
     <${Loaded} of=${loaded} isPage>${(its) => html`
       <${Heading} title=${its.name} />
-      ${mayWrite() && html`<${Actions} its=${its} reload=${loaded.reload} />`}
+      ${mayWrite() && html`<${Actions} its=${its} reload=${loaded.reload} redraw=${() => setDrawing((before) => before + 1)} />`}
       <${Facts} of=${[
-        [text.facts.hint, its.secret_hint], [text.facts.version, its.version], [text.facts.changed, html`<${Time} of=${its.updated_at} />`],
+        [text.facts.tool, its.mcp?.tool], [text.facts.hint, its.mcp ? '' : its.secret_hint], [text.facts.version, its.version], [text.facts.changed, html`<${Time} of=${its.updated_at} />`],
         [text.facts.created, html`<${Time} of=${its.created_at} />`],
       ]} />
-      ${mayWrite() ? html`<${Settings} its=${its} reload=${loaded.reload} /><${Test} key=${its.version} its=${its} />` : html`<${Reading} its=${its} />`}`}<//>`;
+      ${mayWrite() ? html`<${Settings} key="settings-${drawing}" its=${its} reload=${loaded.reload} /><${Test} key="test-${its.version}" its=${its} />` : html`<${Reading} its=${its} />`}`}<//>`;
 }

@@ -2,6 +2,7 @@
 use super::*;
 use crate::world::{
     functions::{FunctionServer, Reply},
+    mcp_server::McpServer,
     phone::sound::{SENTENCE, Sound},
 };
 
@@ -317,6 +318,78 @@ fn a_function_is_made_tested_given_a_new_secret_and_deleted() {
         confirm(&page, "Delete function").await;
         page.until(&shows("No function yet.")).await;
         assert!(stage.api.all("/v1/functions").await.is_empty());
+    });
+}
+
+#[test]
+fn a_function_is_made_of_a_tool_of_an_mcp_server() {
+    on_stage(async |stage| {
+        let server = McpServer::start(true, |_, _| None);
+        let mut page = stage.visit(ADMIN, "/t/acme/test/functions/new", DESKTOP).await;
+        page.until(&has("kind")).await;
+        put(&page, "kind", "mcp").await;
+        page.until(&has("mcp.tool")).await;
+        assert_eq!(
+            page.value(&has("parameters.others")).await,
+            false,
+            "the server says what it takes"
+        );
+
+        // Who is not there is told of where one asks.
+        put(&page, "url", "http://127.0.0.1:9/mcp").await;
+        press(&page, "List the server’s tools").await;
+        page.until(&shows("nothing listens on 127.0.0.1:9")).await;
+        put(&page, "url", &server.url).await;
+        press(&page, "Add a header").await;
+        page.until(&has("headers[0].name")).await;
+        put(&page, "headers[0].name", "Authorization").await;
+        put(&page, "headers[0].value", "Bearer canary").await;
+        press(&page, "List the server’s tools").await;
+        page.until(&shows("The server has one tool.")).await;
+        page.until("document.querySelector('select[name=\"mcp.tool\"]').value === 'book.day'")
+            .await;
+        put(&page, "name", "book").await;
+        pictures(&mut page, "function-of-mcp-server").await;
+        page.screen(DESKTOP).await;
+        page.click(SAVE).await;
+        page.until(&shows("can call the server’s tool “book.day”")).await;
+        press(&page, "Go to the function").await;
+        page.until(&has("arguments")).await;
+        let path = shown_path(&page, "functions").await;
+        let made = stage.api.get(&path).await;
+        assert_eq!(
+            (&made["mcp"], &made["description"]),
+            (&json!({ "tool": "book.day" }), &json!("Books a day."))
+        );
+
+        put(&page, "arguments", r#"{ "day": "monday" }"#).await;
+        press(&page, "Call it").await;
+        page.until("document.querySelector('pre.code')?.innerText.includes('booked')")
+            .await;
+        pictures(&mut page, "function-mcp").await;
+        page.screen(DESKTOP).await;
+        let called = server
+            .heard()
+            .into_iter()
+            .find(|heard| heard.method == "tools/call")
+            .unwrap();
+        assert_eq!(called.headers["authorization"], "Bearer canary");
+
+        // One's own words, and then the server's again.
+        put(&page, "description", "Books it.").await;
+        page.click(SAVE).await;
+        page.until(&shows("Saved.")).await;
+        assert_eq!(stage.api.get(&path).await["description"], "Books it.");
+        press(&page, "Read from the server again").await;
+        confirm(&page, "Read it again").await;
+        page.until(CLOSED).await;
+        let again = stage.api.get(&path).await;
+        assert_eq!(
+            (&again["description"], &again["parameters"]),
+            (&made["description"], &made["parameters"])
+        );
+        press(&page, "Functions").await;
+        page.until(&shows("book.day, at http://127.0.0.1")).await;
     });
 }
 

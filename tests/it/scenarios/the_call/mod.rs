@@ -6,6 +6,7 @@ mod evaluation;
 mod functions;
 mod inbound;
 mod last_words;
+mod mcp_tools;
 mod on_the_wire;
 mod outcomes;
 mod recordings;

@@ -4,11 +4,11 @@ use super::{
     calls::Calls,
     protocol::{Completion, Request, ToolCall, error_message},
     provider::{MAX_BODY, Patience, Refusal, read},
-    sse::{Event, Parser},
 };
 use crate::{
     brain::{Act, Failure},
     provider_http::with_cause,
+    sse::{Event, Parser},
 };
 use futures_util::stream::{self, BoxStream, StreamExt};
 use reqwest::{Response, header::CONTENT_TYPE};

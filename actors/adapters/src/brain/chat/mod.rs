@@ -8,7 +8,6 @@ mod history;
 mod json;
 mod protocol;
 mod provider;
-mod sse;
 
 pub use json::complete_json;
 pub use provider::{ApiKey, Limits, Patience, Provider, Refusal, read};

@@ -3,7 +3,7 @@
 //! Fed with whatever pieces the network gives: a piece may end within a line, a CRLF or a letter.
 use std::collections::VecDeque;
 
-/// One line; what a provider sends in one is a few words.
+/// Bytes of one line, where nothing else is said; what a model's provider sends in one is a few words.
 const MAX_LINE: usize = 256 * 1024;
 const BOM: &[u8] = "\u{feff}".as_bytes();
 
@@ -14,8 +14,9 @@ pub struct Event {
     pub data: String,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Parser {
+    longest: usize,
     /// The line that has not ended yet.
     line: Vec<u8>,
     /// The last line ended in CR: an LF that follows belongs to it.
@@ -26,15 +27,34 @@ pub struct Parser {
     whole: VecDeque<Event>,
 }
 
+impl Default for Parser {
+    fn default() -> Self {
+        Parser::with_longest(MAX_LINE)
+    }
+}
+
 impl Parser {
-    /// Takes the next bytes. Fails on a line above 256 KiB.
+    /// `longest`: bytes of a line.
+    pub fn with_longest(longest: usize) -> Self {
+        Parser {
+            longest,
+            line: Vec::new(),
+            after_cr: false,
+            begun: false,
+            event: Event::default(),
+            has_data: false,
+            whole: VecDeque::new(),
+        }
+    }
+
+    /// Takes the next bytes. Fails on a line that is too long.
     pub fn push(&mut self, bytes: &[u8]) -> Result<(), &'static str> {
         for &byte in bytes {
             let follows_cr = std::mem::replace(&mut self.after_cr, byte == b'\r');
             match byte {
                 b'\n' if follows_cr => {}
                 b'\n' | b'\r' => self.end_line(),
-                _ if self.line.len() == MAX_LINE => return Err("a line of its event stream is above 256 KiB"),
+                _ if self.line.len() == self.longest => return Err("a line of its event stream is too long"),
                 _ => self.line.push(byte),
             }
         }
