@@ -15,6 +15,7 @@ use actors::conversation::functions::{self, Occasion};
 use adapters::signature;
 use entities::{
     Error, agent,
+    checks::Checks,
     function::{self as store, Definition, FunctionName, Method, Model},
     ids::FunctionId,
     transcript::InvocationStatus,
@@ -163,15 +164,16 @@ pub async fn change(
         .deps
         .keyring
         .open(purpose::FUNCTION_HEADERS, &before.sealed_headers)?;
-    let mut settings = serde_json::to_value(&before.definition).map_err(internal)?;
-    settings["headers"] = serde_json::from_str(&headers).map_err(internal)?;
+    let mut kept = serde_json::to_value(&before.definition).map_err(internal)?;
+    kept["headers"] = serde_json::from_str(&headers).map_err(internal)?;
+    let mut settings = kept.clone();
     // A schema has nulls and keys of its own: merged, it would be neither the old nor the new one.
     let parameters = patch.as_object_mut().and_then(|fields| fields.remove("parameters"));
     rules::shape::merge(&mut settings, patch);
     if let Some(parameters) = parameters {
         settings["parameters"] = parameters;
     }
-    let asked: FunctionSettings = extract::parse_value(settings)?;
+    let asked: FunctionSettings = extract::parse_value(settings, &kept)?;
     check(&state, &caller, &asked, Some(id)).await?;
     let after = Model {
         name: asked.name.to_string(),
@@ -263,13 +265,16 @@ fn definition(asked: FunctionSettings) -> Definition {
 }
 
 async fn check(state: &State, caller: &Caller, asked: &FunctionSettings, id: Option<FunctionId>) -> ApiResult<()> {
+    let mut checks = Checks::default();
     if tools::BUILT_IN.contains(&&*asked.name) {
         let why = format!("`{}` is the name of a built-in tool; choose another", &*asked.name);
-        return Err(ApiError::validation("name", why));
+        checks.refuse("name", why);
     }
-    Parameters::parse(&asked.parameters).map_err(|why| ApiError::validation("parameters", why))?;
-    target::check_url(state, &asked.url)?;
-    target::check_headers(&asked.headers)?;
+    let parameters = Parameters::parse(&asked.parameters).map(drop);
+    checks.add(parameters.map_err(|why| Error::invalid("parameters", why)));
+    checks.add(target::check_url(state, &asked.url));
+    checks.add(target::check_headers(&asked.headers));
+    checks.end()?;
     let known = store::of_name(&state.deps.db.read, caller.tenant_id(), &asked.name).await?;
     match known {
         Some(known) if Some(known.id) != id && caller.object_id != Some(known.id.0) => Err(taken().into()),
