@@ -2,7 +2,7 @@
 use super::{
     bodies::MIB,
     caller::Caller,
-    error::{ApiError, ApiResult},
+    error::ApiResult,
     extract::{self, Id, Json, Nothing, OptionalJson, Params},
     views::{Blocked, CampaignRunView, CampaignStatsView, CampaignView, List},
 };

@@ -1,7 +1,7 @@
 //! Webhook endpoints: where events go.
 use super::{
     caller::Caller,
-    error::{ApiError, ApiResult},
+    error::ApiResult,
     extract::{self, Id, Json, Nothing, OptionalJson, Params},
     target,
     views::{EndpointView, List},

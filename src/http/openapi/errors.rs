@@ -50,7 +50,7 @@ pub(super) const OURS: [&str; 2] = ["InternalError", "Unavailable"];
 /// The errors of the client's that an operation shows, by the names of their examples.
 pub(super) fn of(route: &Route) -> Vec<&'static str> {
     let takes_body = route.request.is_some();
-    let is_list = route.summary.starts_with("List ");
+    let is_list = route.method == Method::GET && route.summary.starts_with("List ");
     let changes = route.method == Method::POST || route.method == Method::DELETE;
     let shown = [
         ("Unauthenticated", route.access != Access::Public),
@@ -110,7 +110,7 @@ const EXAMPLES: [(&str, u16, &str, &str, Option<&str>); 8] = [
         "InvalidState",
         409,
         "invalid_state",
-        "a completed campaign cannot start: create a new one",
+        "a draft campaign cannot start: it has no contacts: add some first",
         None,
     ),
     (
@@ -124,7 +124,7 @@ const EXAMPLES: [(&str, u16, &str, &str, Option<&str>); 8] = [
         "RateLimited",
         429,
         "rate_limited",
-        "too many requests with this key; wait as long as `Retry-After` says",
+        "at most 50 requests a second per key, bursts of 100",
         None,
     ),
     (

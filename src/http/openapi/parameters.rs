@@ -126,9 +126,10 @@ pub(super) fn parameters(route: &Route, contracts: &mut Contracts) -> Vec<Value>
         .split('`')
         .filter_map(|part| part.strip_prefix('?')?.split_once('='));
     let mut filters: Vec<&str> = said.map(|(name, _)| name).collect();
-    let is_list = route.summary.starts_with("List ");
+    let reads = |how: &str| route.method == Method::GET && route.summary.starts_with(how);
+    let is_list = reads("List ");
     // What is found has one page.
-    let narrows = is_list || route.summary.starts_with("Find ");
+    let narrows = is_list || reads("Find ");
     if narrows {
         let schema = json!({ "type": "integer", "minimum": 1, "maximum": 100, "default": 50 });
         all.push(told("limit", "query", schema));
