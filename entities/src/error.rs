@@ -4,6 +4,65 @@ use sea_orm::{DbErr, RuntimeErr, SqlErr, sqlx};
 
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
+/// Of one request; whoever has more reads these first.
+pub const MOST_FAULTS: usize = 20;
+
+/// One thing that is wrong with what was sent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// Its path, as `pacing.calls_per_second`; empty: the whole.
+    pub field: String,
+    pub reason: String,
+    pub code: FaultCode,
+}
+
+/// For programs; the reason is for people.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FaultCode {
+    Required,
+    UnknownField,
+    DuplicateField,
+    InvalidType,
+    InvalidValue,
+}
+
+impl FaultCode {
+    pub const ALL: [FaultCode; 5] = [
+        FaultCode::Required,
+        FaultCode::UnknownField,
+        FaultCode::DuplicateField,
+        FaultCode::InvalidType,
+        FaultCode::InvalidValue,
+    ];
+    pub fn as_str(self) -> &'static str {
+        match self {
+            FaultCode::Required => "required",
+            FaultCode::UnknownField => "unknown_field",
+            FaultCode::DuplicateField => "duplicate_field",
+            FaultCode::InvalidType => "invalid_type",
+            FaultCode::InvalidValue => "invalid_value",
+        }
+    }
+}
+
+impl Fault {
+    pub fn missing(field: impl Into<String>) -> Self {
+        Fault {
+            field: field.into(),
+            reason: "is required".into(),
+            code: FaultCode::Required,
+        }
+    }
+    /// A value that is refused for what it says.
+    pub fn of_value(field: impl Into<String>, reason: impl Into<String>) -> Self {
+        Fault {
+            field: field.into(),
+            reason: reason.into(),
+            code: FaultCode::InvalidValue,
+        }
+    }
+}
+
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum Error {
     /// No such object for this tenant and env.
@@ -12,6 +71,9 @@ pub enum Error {
     /// A field's value is refused; nothing was changed.
     #[error("{field}: {reason}")]
     Invalid { field: String, reason: String },
+    /// The same of what was found wrong, in its order: at least one, at most [`MOST_FAULTS`].
+    #[error("{}", .0.first().map_or("", |fault| &fault.reason))]
+    Faults(Vec<Fault>),
     /// The object's state does not allow the command.
     #[error("{} {state} {kind} cannot {command}: {hint}", article(state))]
     InvalidState {
@@ -144,6 +206,7 @@ impl Error {
             | Error::ConcurrencyFull { .. } => true,
             Error::NotFound(_)
             | Error::Invalid { .. }
+            | Error::Faults(_)
             | Error::InvalidState { .. }
             | Error::AlreadyExists { .. }
             | Error::InUse(_)

@@ -5,6 +5,7 @@
 
 pub mod bulk;
 pub mod changes;
+pub mod checks;
 pub mod connection;
 pub mod copy;
 pub mod db;

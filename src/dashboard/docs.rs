@@ -10,18 +10,6 @@ use html::{breakable, code, escape, list, lookup, members, plain, prose, table, 
 use schema::{fields, likely, resolve, row, sample};
 use serde_json::Value;
 
-/// What the document does not say about parameters that many operations share.
-const PARAMETERS: &str = "limit: Objects on one page.
-cursor: The `next_cursor` of the page before.
-order: By time of creation; `desc` begins with the newest.
-created_after: Only what was created after this moment.
-created_before: Only what was created before this moment.
-id: From the answer that created the object, or from its list.
-sig: The link’s own, as it stands in `room_url`.
-participant: Who the page was before it was reloaded.
-participant_id: From the `Location` of the answer to the join.
-token: From the link.
-slug: The workspace’s short name.";
 /// The order of what can be done with one path.
 const METHODS: &str = "post get patch put delete";
 /// Levels of fields that are shown; ends schemas that contain themselves.
@@ -51,8 +39,8 @@ const BASICS: &str = r##"<dl class="basics">
 vk_test_…</code>. A <code>vk_test_</code> key works in the sandbox, a <code>vk_live_</code> key makes real calls;
 neither sees what belongs to the other. Each operation names the scope that its key needs.</dd></div>
 <div><dt>Errors</dt><dd>Every error has the shape shown here. <code>code</code> is for your program,
-<code>message</code> for people; <code>param</code> names the field that is wrong, if one is, and
-<code>request_id</code> finds the request in the server’s log.</dd></div>
+<code>message</code> for people; <code>param</code> names the field that is wrong, if one is,
+<code>details</code> all of them, and <code>request_id</code> finds the request in the server’s log.</dd></div>
 <div><dt>Lists</dt><dd>A list answers one page. While <code>has_more</code> is true, give <code>next_cursor</code> as
 <code>cursor</code> to read on.</dd></div>
 <div><dt>Repeating a request</dt><dd>Give each POST its own <code>Idempotency-Key</code> of up to 255 characters. The
@@ -67,6 +55,13 @@ const ERROR: &str = r#"{
     "code": "validation_failed",
     "message": "`limit` must be a number from 1 to 100, not `900`",
     "param": "limit",
+    "details": [
+      {
+        "param": "limit",
+        "code": "invalid_value",
+        "message": "`limit` must be a number from 1 to 100, not `900`"
+      }
+    ],
     "request_id": "req_0199a3f05d2c7b41…"
   }
 }"#;
@@ -189,10 +184,8 @@ impl Operation<'_> {
         for parameter in list(&self.spec["parameters"]).iter().filter(|it| it["in"] != "header") {
             let name = text(&parameter["name"]);
             let mut schema = resolve(document, &parameter["schema"], DEPTH);
-            if let Some(about) = lookup(PARAMETERS, name) {
-                schema["description"] = about.into();
-            } else if parameter["in"] == "query" {
-                schema["description"] = format!("Only those with this `{name}`.").into();
+            if let Some(about) = parameter.get("description") {
+                schema["description"] = about.clone();
             }
             let mark = if parameter["required"] == true { REQUIRED } else { "" };
             rows += &row(name, &schema, mark);
@@ -251,9 +244,10 @@ impl Operation<'_> {
             if is_patch {
                 body["required"] = list(&body["required"]).iter().take(1).cloned().collect();
             }
+            let example = example(&self.spec["requestBody"]).unwrap_or_else(|| sample(&body, "", "", 0));
             lines.push(escape("-H \"Content-Type: application/json\""));
             // An apostrophe would end the shell's quotes.
-            lines.push(format!("-d '{}'", sample(&body, "", "", 0).replace("&#39;", "'\\''")));
+            lines.push(format!("-d '{}'", example.replace("&#39;", "'\\''")));
         }
         lines.join(" \\\n  ")
     }
@@ -265,7 +259,8 @@ fn events(document: &Value) -> String {
         let envelope = content(document, &item["post"]["requestBody"]);
         let (id, title, when) = (escape(name), breakable(name), prose(text(&item["post"]["summary"])));
         let data = table("Data", name, &fields(&envelope["properties"]["data"], "", ""));
-        let example = code("Envelope", &sample(&envelope, "", name, 0));
+        let example = example(&item["post"]["requestBody"]).unwrap_or_else(|| sample(&envelope, "", name, 0));
+        let example = code("Envelope", &example);
         index += &format!("<li><a href=\"#event-{id}\">{title}</a></li>\n");
         articles += &format!(
             "<article id=\"event-{id}\" class=\"unit\"><div><h3><a href=\"#event-{id}\"><code>{title}</code></a></h3>\
@@ -278,6 +273,12 @@ fn events(document: &Value) -> String {
 /// The schema of a request's or an answer's JSON.
 fn content(document: &Value, of: &Value) -> Value {
     resolve(document, &of["content"]["application/json"]["schema"], DEPTH)
+}
+
+/// What the document shows of it.
+fn example(of: &Value) -> Option<String> {
+    let example = of["content"]["application/json"].get("example")?;
+    serde_json::to_string_pretty(example).ok().map(|text| escape(&text))
 }
 
 #[cfg(test)]

@@ -15,7 +15,9 @@ use actors::{call::voice, conversation::dry_run::DryRun};
 use entities::{
     Error,
     agent::{self, Brain, Definition, Model, Question, QuestionType, Transfer},
-    agent_version, campaign, function,
+    agent_version, campaign,
+    checks::Checks,
+    function,
     ids::AgentId,
     number,
     values::{E164, Text, Variables},
@@ -34,8 +36,10 @@ pub async fn create(state: Data<State>, caller: Caller, Json(definition): Json<D
 }
 
 async fn make(state: &State, caller: &Caller, definition: Definition) -> ApiResult<HttpResponse> {
-    check(state, caller, &definition).await?;
-    check_voice(state, caller, &definition).await?;
+    let mut checks = Checks::default();
+    checks.add(check(state, caller, &definition).await);
+    checks.add(check_voice(state, caller, &definition).await);
+    checks.end()?;
     let now = state.deps.clock.now();
     let agent = Model {
         id: caller.new_id(&state.deps.ids),
@@ -83,20 +87,22 @@ pub async fn change(
     Json(patch): Json<serde_json::Value>,
 ) -> ApiResult<web::Json<AgentView>> {
     let before = agent::load(&state.deps.db.read, caller.tenant_id(), id).await?;
-    let mut definition =
-        serde_json::to_value(&before.definition).map_err(|error| Error::Internal(error.to_string()))?;
+    let kept = serde_json::to_value(&before.definition).map_err(|error| Error::Internal(error.to_string()))?;
+    let mut definition = kept.clone();
     // Another kind of brain has other settings: nothing of the old one is merged in.
     let mode = patch.get("brain").and_then(|brain| brain.get("mode"));
     if mode.is_some_and(|mode| *mode != definition["brain"]["mode"]) {
         definition["brain"] = serde_json::Value::Null;
     }
     rules::shape::merge(&mut definition, patch);
-    let definition: Definition = extract::parse_value(definition)?;
-    check(&state, &caller, &definition).await?;
+    let definition: Definition = extract::parse_value(definition, &kept)?;
+    let mut checks = Checks::default();
+    checks.add(check(&state, &caller, &definition).await);
     // One that the operator has taken away since keeps nothing else from being changed.
     if definition.voice_id != before.definition.voice_id {
-        check_voice(&state, &caller, &definition).await?;
+        checks.add(check_voice(&state, &caller, &definition).await);
     }
+    checks.end()?;
     if definition == before.definition {
         return Ok(web::Json(before.into()));
     }
@@ -239,89 +245,92 @@ async fn save(state: &State, agent: Model) -> Result<(), Error> {
     state.deps.writer.commit(of, commit).await
 }
 
-async fn check(state: &State, caller: &Caller, definition: &Definition) -> ApiResult<()> {
-    check_language(&definition.language)?;
-    check_brain(&definition.brain)?;
-    check_dispositions("dispositions", &definition.dispositions)?;
-    check_questions(&definition.questions)?;
+async fn check(state: &State, caller: &Caller, definition: &Definition) -> Result<(), Error> {
+    let mut checks = Checks::default();
+    checks.add(check_language(&definition.language));
+    checks.add(check_brain(&definition.brain));
+    checks.add(check_dispositions("dispositions", &definition.dispositions));
+    checks.add(check_questions(&definition.questions));
     if let Some(transfer) = &definition.transfer {
-        check_transfer(state, transfer)?;
+        checks.add(check_transfer(state, transfer));
     }
     if definition.opt_out.phrases.len() > 100 {
-        return Err(ApiError::validation("opt_out.phrases", "has more than 100 entries"));
+        checks.refuse("opt_out.phrases", "has more than 100 entries");
     }
-    check_functions(state, caller, definition).await?;
+    checks.add(check_functions(state, caller, definition).await);
     // A live agent without its provider could never talk.
-    Ok(state.deps.providers.check(definition, caller.env())?)
+    checks.add(state.deps.providers.check(definition, caller.env()));
+    checks.end()
 }
 
-async fn check_voice(state: &State, caller: &Caller, definition: &Definition) -> ApiResult<()> {
+async fn check_voice(state: &State, caller: &Caller, definition: &Definition) -> Result<(), Error> {
     let voice_id = definition.voice_id.as_deref();
-    Ok(voice::check(&state.deps, caller.tenant_id(), "voice_id", voice_id).await?)
+    voice::check(&state.deps, caller.tenant_id(), "voice_id", voice_id).await
 }
 
-fn check_brain(brain: &Brain) -> ApiResult<()> {
+fn check_brain(brain: &Brain) -> Result<(), Error> {
     let Brain::Scripted { replies } = brain else {
         return Ok(());
     };
     if replies.len() > 100 {
         let message = format!("has {} lines, at most 100 are allowed", replies.len());
-        return Err(ApiError::validation("brain.replies", message));
+        return Err(Error::invalid("brain.replies", message));
     }
+    let mut checks = Checks::default();
     for (at, reply) in replies.iter().enumerate() {
         if reply.hear.len() > 50 {
-            return Err(ApiError::validation(
-                format!("brain.replies[{at}].hear"),
-                "has more than 50 entries",
-            ));
+            checks.refuse(format!("brain.replies[{at}].hear"), "has more than 50 entries");
         }
         let size = reply.call.as_ref().map_or(0, |call| {
             serde_json::to_string(&call.arguments).map_or(usize::MAX, |text| text.len())
         });
         if size > 16 * 1024 {
-            let param = format!("brain.replies[{at}].call.arguments");
-            return Err(ApiError::validation(param, "are larger than 16 KiB"));
+            checks.refuse(format!("brain.replies[{at}].call.arguments"), "are larger than 16 KiB");
         }
     }
-    Ok(())
+    checks.end()
 }
 
-fn check_questions(questions: &[Question]) -> ApiResult<()> {
-    unique("questions", "key", questions.iter().map(|one| &*one.key))?;
+fn check_questions(questions: &[Question]) -> Result<(), Error> {
+    let mut checks = Checks::default();
+    checks.add(unique("questions", "key", questions.iter().map(|one| &*one.key)));
     for (at, question) in questions.iter().enumerate() {
         let is_choice = question.r#type == QuestionType::Choice;
         let count = question.options.len();
         if is_choice && !(2..=50).contains(&count) || !is_choice && count > 0 {
             let why = "a `choice` needs 2 to 50 options; other types take none";
-            return Err(ApiError::validation(format!("questions[{at}].options"), why));
+            checks.refuse(format!("questions[{at}].options"), why);
         }
     }
-    Ok(())
+    checks.end()
 }
 
-fn check_transfer(state: &State, transfer: &Transfer) -> ApiResult<()> {
+fn check_transfer(state: &State, transfer: &Transfer) -> Result<(), Error> {
     if transfer.targets.len() > 20 {
-        return Err(ApiError::validation("transfer.targets", "has more than 20 entries"));
+        return Err(Error::invalid("transfer.targets", "has more than 20 entries"));
     }
     let names = transfer.targets.iter().map(|target| &*target.name);
-    unique("transfer.targets", "name", names)?;
+    let mut checks = Checks::default();
+    checks.add(unique("transfer.targets", "name", names));
     for (at, target) in transfer.targets.iter().enumerate() {
         if &*target.name == "default" {
             let param = format!("transfer.targets[{at}].name");
-            return Err(ApiError::validation(
-                param,
-                "`default` is the name of `transfer.number`",
-            ));
+            checks.refuse(param, "`default` is the name of `transfer.number`");
         }
-        check_target(state, &format!("transfer.targets[{at}].number"), &target.number)?;
+        checks.add(check_target(
+            state,
+            &format!("transfer.targets[{at}].number"),
+            &target.number,
+        ));
     }
-    check_target(state, "transfer.number", &transfer.number)
+    checks.add(check_target(state, "transfer.number", &transfer.number));
+    checks.end()
 }
 
 /// Nobody is connected to where a call costs more than it may.
-pub fn check_target(state: &State, param: &str, number: &E164) -> ApiResult<()> {
+pub fn check_target(state: &State, param: &str, number: &E164) -> Result<(), Error> {
     match number.costly_kind() {
-        Some(kind) if !state.deps.limits.allow_costly_numbers => Err(ApiError::validation(
+        Some(kind) if !state.deps.limits.allow_costly_numbers => Err(Error::invalid(
             param,
             format!("is {kind}: the operator does not allow calls to it"),
         )),
@@ -329,20 +338,20 @@ pub fn check_target(state: &State, param: &str, number: &E164) -> ApiResult<()> 
     }
 }
 
-async fn check_functions(state: &State, caller: &Caller, definition: &Definition) -> ApiResult<()> {
+async fn check_functions(state: &State, caller: &Caller, definition: &Definition) -> Result<(), Error> {
     let ids = &definition.function_ids;
     if ids.len() > 20 {
-        return Err(ApiError::validation("function_ids", "has more than 20 entries"));
+        return Err(Error::invalid("function_ids", "has more than 20 entries"));
     }
     let known = function::of_ids(&state.deps.db.read, caller.tenant_id(), ids).await?;
+    let mut checks = Checks::default();
     for (at, id) in ids.iter().enumerate() {
         let param = || format!("function_ids[{at}]");
         if !known.iter().any(|function| function.id == *id) {
-            return Err(ApiError::validation(param(), "is not a function of this workspace"));
-        }
-        if ids[..at].contains(id) {
-            return Err(ApiError::validation(param(), "is listed twice"));
+            checks.refuse(param(), "is not a function of this workspace");
+        } else if ids[..at].contains(id) {
+            checks.refuse(param(), "is listed twice");
         }
     }
-    Ok(())
+    checks.end()
 }

@@ -2,7 +2,7 @@
 use super::{
     bodies::MIB,
     caller::Caller,
-    error::{ApiError, ApiResult},
+    error::ApiResult,
     extract::{self, Id, Json, Nothing, OptionalJson, Params},
     traced::Traced,
     views::{Blocked, CampaignRunView, CampaignStatsView, CampaignView, List},
@@ -17,9 +17,12 @@ use actors::{
     contact::intake::Given,
 };
 use entities::{
-    api_key,
+    Error, api_key,
     campaign::{self as store, Plan},
-    campaign_hour, dispatch_block, dispatch_pause,
+    campaign_hour,
+    checks::both,
+    dispatch_block, dispatch_pause,
+    error::Fault,
     ids::CampaignId,
     session, tally,
     values::Text,
@@ -76,13 +79,14 @@ fn claimed(caller: &Caller) -> Option<CampaignId> {
 
 /// The plan's fields and the contacts; each with its own errors.
 fn split(mut body: serde_json::Value) -> ApiResult<(Plan, Vec<serde_json::Value>)> {
-    let contacts = body.as_object_mut().and_then(|fields| fields.remove("contacts"));
-    let plan = super::extract::parse_rest(body, "contacts")?;
-    match contacts {
-        Some(serde_json::Value::Array(contacts)) => Ok((plan, contacts)),
-        Some(_) => Err(ApiError::validation("contacts", "must be a list")),
-        None => Err(ApiError::validation("contacts", "is required")),
-    }
+    let contacts = body.as_object_mut().and_then(|fields| fields.shift_remove("contacts"));
+    let plan = extract::parse_rest(body, &serde_json::json!({ "name": "A campaign" }), "contacts");
+    let contacts = match contacts {
+        Some(serde_json::Value::Array(contacts)) => Ok(contacts),
+        Some(_) => Err(Error::invalid("contacts", "must be a list")),
+        None => Err(Error::Faults(vec![Fault::missing("contacts")])),
+    };
+    Ok(both(plan, contacts)?)
 }
 
 /// GET /v1/campaigns
@@ -178,7 +182,7 @@ pub async fn change(
 ) -> ApiResult<web::Json<CampaignView>> {
     let before = store::load(&state.deps.db.read, caller.own(id)).await?;
     let patch = Patch::new(patch);
-    let plan = patch.apply(&before.plan).map_err(extract::misshapen)?;
+    let plan = patch.check(&before.plan).map_err(extract::refused)?;
     plan::check_change(&state.deps, &before, &plan).await?;
     // Who is left must still be written whole; a draft is checked at its start.
     if plan.variables != before.plan.variables && before.status != store::Status::Draft {

@@ -49,9 +49,8 @@ pub async fn change(
     let before = tenant::load(&state.deps.db.read, caller.tenant_id()).await?;
     // What is in force: the operator's maximum may have sunk meanwhile.
     let concurrency = Concurrency::of(&before, &state.deps.limits);
-    let mut settings = serde_json::json!({ "limit": concurrency.limit, "inbound_reserve": concurrency.reserve });
-    rules::shape::merge(&mut settings, patch);
-    let asked: Change = extract::parse_value(settings)?;
+    let settings = serde_json::json!({ "limit": concurrency.limit, "inbound_reserve": concurrency.reserve });
+    let asked: Change = extract::merged(settings, patch)?;
     if !(1..=max).contains(&asked.limit) {
         let why = format!("must be from 1 to {max}, not {}", asked.limit);
         return Err(ApiError::validation("limit", why));

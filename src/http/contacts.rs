@@ -182,9 +182,7 @@ pub async fn change(
 ) -> ApiResult<web::Json<ContactView>> {
     let (deps, target) = (&state.deps, target.of(&caller));
     let before = target.load(&deps.db.read).await?;
-    let mut given = edit::given(&before);
-    rules::shape::merge(&mut given, patch);
-    let given: Given = extract::parse_value(given)?;
+    let given: Given = extract::merged(edit::given(&before), patch)?;
     let country = tenant::country(&deps.db.read, caller.tenant_id()).await?;
     let after = edit::change(deps, target, given, country).await?;
     let campaign = caller.own(target.campaign);

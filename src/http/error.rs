@@ -1,6 +1,9 @@
 //! The one table from errors to what the client sees, and the error body of CONTRACT §1.
 use actix_web::{HttpResponse, ResponseError, http::StatusCode};
-use entities::{Error, error::sentence};
+use entities::{
+    Error,
+    error::{Fault, sentence},
+};
 use serde::Serialize;
 use std::fmt;
 
@@ -58,12 +61,7 @@ impl ApiError {
         ApiError::Frame(StatusCode::BAD_REQUEST, "invalid_json", message.into(), None)
     }
     pub fn validation(param: impl Into<String>, message: impl Into<String>) -> Self {
-        ApiError::Frame(
-            StatusCode::UNPROCESSABLE_ENTITY,
-            "validation_failed",
-            message.into(),
-            Some(param.into()),
-        )
+        ApiError::Service(Error::invalid(param, message))
     }
     pub fn not_found(message: impl Into<String>) -> Self {
         ApiError::Frame(StatusCode::NOT_FOUND, "not_found", message.into(), None)
@@ -93,14 +91,7 @@ impl ApiError {
     /// Variant -> status, code, public message, field. What is internal goes to the log, not to the client.
     fn public(&self) -> (StatusCode, &'static str, String, Option<String>) {
         match self {
-            ApiError::Frame(status, code, message, param) => {
-                let message = match param {
-                    Some(param) if *code == "validation_failed" => sentence(param, message),
-                    Some(_) | None => message.clone(),
-                };
-                let param = param.clone().filter(|param| !param.is_empty());
-                (*status, code, message, param)
-            }
+            ApiError::Frame(status, code, message, param) => (*status, code, message.clone(), param.clone()),
             ApiError::TooMany(code, message, _) => (StatusCode::TOO_MANY_REQUESTS, code, message.clone(), None),
             ApiError::Busy(message) => {
                 let message = format!("{message}; try again shortly");
@@ -110,15 +101,24 @@ impl ApiError {
         }
     }
 
+    /// All that is wrong with what was sent, in the order in which it was found.
+    fn faults(&self) -> Vec<Fault> {
+        match self {
+            ApiError::Service(Error::Invalid { field, reason }) => vec![Fault::of_value(field, reason)],
+            ApiError::Service(Error::Faults(faults)) => faults.clone(),
+            _ => Vec::new(),
+        }
+    }
+
     fn of_service(error: &Error) -> (StatusCode, &'static str, String, Option<String>) {
         use StatusCode as S;
         match error {
             Error::NotFound(kind) => (S::NOT_FOUND, "not_found", format!("no such {kind}"), None),
-            Error::Invalid { field, reason } => (
-                S::UNPROCESSABLE_ENTITY,
-                "validation_failed",
-                sentence(field, reason),
-                Some(field.clone()).filter(|field| !field.is_empty()),
+            Error::Invalid { field, reason } => refused(field, reason),
+            // There is one at least.
+            Error::Faults(faults) => faults.first().map_or_else(
+                || refused("", "is not valid"),
+                |fault| refused(&fault.field, &fault.reason),
             ),
             Error::InvalidState { .. } => (S::CONFLICT, "invalid_state", error.to_string(), None),
             Error::AlreadyExists { field } => (S::CONFLICT, "already_exists", error.to_string(), Some((*field).into())),
@@ -181,6 +181,16 @@ impl ApiError {
     }
 }
 
+/// The first of the faults; all of them are its details.
+fn refused(field: &str, reason: &str) -> (StatusCode, &'static str, String, Option<String>) {
+    (
+        StatusCode::UNPROCESSABLE_ENTITY,
+        "validation_failed",
+        sentence(field, reason),
+        Some(field.to_owned()).filter(|field| !field.is_empty()),
+    )
+}
+
 fn rate_limited(limit: &str, reason: &str) -> (StatusCode, &'static str, String, Option<String>) {
     let (reason, limit) = (reason.to_owned(), Some(limit.to_owned()));
     (StatusCode::TOO_MANY_REQUESTS, "rate_limited", reason, limit)
@@ -196,7 +206,27 @@ struct Inner<'a> {
     message: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     param: Option<&'a str>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    details: Vec<Detail>,
     request_id: &'a str,
+}
+/// Of `validation_failed`: one of the things that are wrong.
+#[derive(Serialize)]
+struct Detail {
+    #[serde(skip_serializing_if = "String::is_empty")]
+    param: String,
+    code: &'static str,
+    message: String,
+}
+
+impl From<Fault> for Detail {
+    fn from(fault: Fault) -> Self {
+        Detail {
+            message: sentence(&fault.field, &fault.reason),
+            code: fault.code.as_str(),
+            param: fault.field,
+        }
+    }
 }
 
 impl fmt::Display for ApiError {
@@ -254,6 +284,7 @@ impl ResponseError for ApiError {
                 code,
                 message: &message,
                 param: param.as_deref(),
+                details: self.faults().into_iter().map(Detail::from).collect(),
                 request_id: &request_id,
             },
         })

@@ -7,6 +7,7 @@ use super::{
     bodies::{BodyPermit, MIB, Owner},
     caller::Caller,
     error::{ApiError, ApiResult},
+    examples,
     peer::{peer, state_of},
 };
 use actix_web::{
@@ -16,9 +17,11 @@ use actix_web::{
     http::{Method, header},
     web::{Bytes, BytesMut},
 };
+use entities::{Error, error::Fault};
 use futures_util::{Stream, StreamExt, future::LocalBoxFuture};
-use rules::shape::{self, Misshapen};
+use rules::shape;
 use serde::de::{DeserializeOwned, IgnoredAny};
+use serde_json::Value;
 use std::{borrow::Cow, time::Duration};
 
 /// For bodies that anybody may send, and that hold a few short fields.
@@ -35,7 +38,7 @@ impl<T: DeserializeOwned, const LIMIT: usize> FromRequest for Json<T, LIMIT> {
         Box::pin(async move {
             json?;
             let body = read(&request, &mut payload, LIMIT).await?;
-            parse(&body).map(Json)
+            parse(&body, &|| examples::good_body(&request)).map(Json)
         })
     }
 }
@@ -54,7 +57,7 @@ impl<T: DeserializeOwned + Default> FromRequest for OptionalJson<T> {
                 return Ok(OptionalJson(T::default()));
             }
             json?;
-            parse(&body).map(OptionalJson)
+            parse(&body, &|| examples::good_body(&request)).map(OptionalJson)
         })
     }
 }
@@ -126,7 +129,7 @@ impl FromRequest for Nothing {
         Box::pin(async move {
             let body = read(&request, &mut payload, MIB).await?;
             if !body.is_empty() {
-                parse::<Empty>(&body)?;
+                parse::<Empty>(&body, &|| None)?;
             }
             Ok(Nothing)
         })
@@ -247,10 +250,11 @@ fn patience(elapsed: Duration, arrived: usize) -> Duration {
     (GRACE + earned).saturating_sub(elapsed).min(IDLE)
 }
 
-/// JSON to a value. What is not JSON is a 400; JSON of another shape is a 422 that names the field.
-pub fn parse<T: DeserializeOwned>(body: &[u8]) -> Result<T, ApiError> {
+/// JSON to a value. What is not JSON is a 400; JSON of another shape is a 422 that names every field that is wrong. `good`: a body
+/// that can be read; it is looked for only if this one cannot.
+pub fn parse<T: DeserializeOwned>(body: &[u8], good: &dyn Fn() -> Option<&'static Value>) -> Result<T, ApiError> {
     check_object(body)?;
-    shape::parse_text(body).map_err(misshapen)
+    shape::parse_text(body).map_err(|first| refused(shape::faults_of_text::<T>(body, good(), first)))
 }
 
 /// What is the same for every shape, so that it is compiled once.
@@ -277,24 +281,32 @@ fn check_object(body: &[u8]) -> Result<(), ApiError> {
     Ok(())
 }
 
-/// The same for a value that has been parsed as JSON.
-pub fn parse_value<T: DeserializeOwned>(value: serde_json::Value) -> Result<T, ApiError> {
-    shape::parse_value(value).map_err(misshapen)
+/// The same for a value that has been parsed as JSON. `good`: one that can be read, such as what a change begins with.
+pub fn parse_value<T: DeserializeOwned>(value: Value, good: &Value) -> Result<T, ApiError> {
+    shape::parse_all(value, good).map_err(refused)
+}
+
+/// What a JSON merge patch makes of a value.
+pub fn merged<T: DeserializeOwned>(before: Value, patch: Value) -> Result<T, ApiError> {
+    let mut after = before.clone();
+    shape::merge(&mut after, patch);
+    parse_value(after, &before)
 }
 
 /// The same for what is left of a body when `taken` was taken out of it, which is allowed, too.
-pub fn parse_rest<T: DeserializeOwned>(rest: serde_json::Value, taken: &str) -> Result<T, ApiError> {
-    parse_value(rest).map_err(|error| match error {
-        ApiError::Frame(status, code, message, param) => {
-            let message = message.replacen("; allowed: ", &format!("; allowed: `{taken}`, "), 1);
-            ApiError::Frame(status, code, message, param)
+pub fn parse_rest<T: DeserializeOwned>(rest: Value, good: &Value, taken: &str) -> Result<T, Error> {
+    shape::parse_all(rest, good).map_err(|mut faults| {
+        for fault in &mut faults {
+            fault.reason = fault
+                .reason
+                .replacen("; allowed: ", &format!("; allowed: `{taken}`, "), 1);
         }
-        other => other,
+        Error::Faults(faults)
     })
 }
 
-pub fn misshapen(Misshapen { param, message }: Misshapen) -> ApiError {
-    ApiError::validation(param, message)
+pub fn refused(faults: Vec<Fault>) -> ApiError {
+    Error::Faults(faults).into()
 }
 
 /// Does a JSON text hold an escaped NUL? (A raw one is no JSON.) PostgreSQL cannot store it.

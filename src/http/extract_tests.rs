@@ -1,6 +1,6 @@
 //! What a bad body is answered, and how long one is waited for.
 use super::*;
-use entities::agent::Definition;
+use entities::{Error, agent::Definition};
 use uuid::Uuid;
 
 #[derive(Debug, serde::Deserialize)]
@@ -19,8 +19,10 @@ struct Inner {
 }
 
 fn error(body: &str) -> (&'static str, Option<String>) {
-    match parse::<Outer>(body.as_bytes()).unwrap_err() {
+    match parse::<Outer>(body.as_bytes(), &|| None).unwrap_err() {
         ApiError::Frame(_, code, _, param) => (code, param),
+        ApiError::Service(Error::Invalid { field, .. }) => ("validation_failed", Some(field)),
+        ApiError::Service(Error::Faults(faults)) => ("validation_failed", Some(faults[0].field.clone())),
         other => panic!("{other:?}"),
     }
 }
@@ -83,7 +85,7 @@ fn errors_name_the_field() {
     assert_eq!(error(r#"{"name":"x","pacing":{}}"#), validation("pacing.rate"));
     assert_eq!(error(r#"{"name":"a\u0000b"}"#), validation(""));
     assert!(
-        parse::<Outer>(br#"{"name":"a\\u0000b"}"#).is_ok(),
+        parse::<Outer>(br#"{"name":"a\\u0000b"}"#, &|| None).is_ok(),
         "a text about an escape"
     );
 }
@@ -181,24 +183,22 @@ fn errors_in_a_brain_name_its_field() {
     for (brain, param, message) in BAD_BRAINS {
         let body = format!(r#"{{"name":"Ann","prompt":"x","brain":{brain}}}"#);
         let value = serde_json::from_str(&body).unwrap();
-        for read in [parse::<Definition>(body.as_bytes()), parse_value(value)] {
-            let ApiError::Frame(_, code, said, field) = read.unwrap_err() else {
+        let good = serde_json::json!({ "name": "Ann", "prompt": "x" });
+        let of_text = parse::<Definition>(body.as_bytes(), &|| None);
+        for read in [of_text, parse_value(value, &good)] {
+            let ApiError::Service(Error::Faults(faults)) = read.unwrap_err() else {
                 panic!("{brain} is an error of another kind");
             };
-            assert_eq!(
-                (code, field.as_deref(), said.as_str()),
-                ("validation_failed", Some(*param), *message),
-                "{brain}"
-            );
+            assert_eq!((&*faults[0].field, &*faults[0].reason), (*param, *message), "{brain}");
         }
     }
     let twice = br#"{"name":"Ann","prompt":"x","brain":{"mode":"chat","mode":"chat"}}"#;
-    let ApiError::Frame(_, _, said, field) = parse::<Definition>(twice).unwrap_err() else {
+    let ApiError::Service(Error::Faults(faults)) = parse::<Definition>(twice, &|| None).unwrap_err() else {
         panic!("an error of another kind");
     };
     assert_eq!(
-        (field.as_deref(), said.as_str()),
-        (Some("brain.mode"), "is given twice")
+        (&*faults[0].field, &*faults[0].reason),
+        ("brain.mode", "is given twice")
     );
 }
 
@@ -218,10 +218,16 @@ async fn a_message_is_a_sentence_with_the_field_in_it() {
             "`pacing.rat` is not a known field; allowed: `rate`",
         ),
     ] {
-        let refused = parse::<Outer>(body.as_bytes()).unwrap_err();
+        let refused = parse::<Outer>(body.as_bytes(), &|| None).unwrap_err();
         let answer = actix_web::ResponseError::error_response(&refused).into_body();
         let answer = actix_web::body::to_bytes(answer).await.unwrap();
         let answer: serde_json::Value = serde_json::from_slice(&answer).unwrap();
         assert_eq!(answer["error"]["message"], expected, "{body}");
+        // The first of what is wrong is the same once more.
+        let error = &answer["error"];
+        if error["code"] == "validation_failed" {
+            assert_eq!(error["details"][0]["message"], expected, "{body}");
+            assert_eq!(error["details"][0].get("param"), error.get("param"), "{body}");
+        }
     }
 }

@@ -15,6 +15,7 @@ use actors::conversation::functions::{self, Occasion};
 use adapters::signature;
 use entities::{
     Error, agent,
+    checks::Checks,
     function::{self as store, Definition, FunctionName, McpTool, Method, Model},
     ids::FunctionId,
     transcript::InvocationStatus,
@@ -172,16 +173,17 @@ pub async fn change(
         .deps
         .keyring
         .open(purpose::FUNCTION_HEADERS, &before.sealed_headers)?;
-    let mut settings = serde_json::to_value(&before.definition).map_err(internal)?;
+    let mut kept = serde_json::to_value(&before.definition).map_err(internal)?;
     let headers: serde_json::Value = serde_json::from_str(&headers).map_err(internal)?;
-    settings["headers"] = headers.clone();
+    kept["headers"] = headers.clone();
+    let mut settings = kept.clone();
     // A schema has nulls and keys of its own: merged, it would be neither the old nor the new one.
     let parameters = patch.as_object_mut().and_then(|fields| fields.remove("parameters"));
     rules::shape::merge(&mut settings, patch);
     if let Some(parameters) = parameters {
         settings["parameters"] = parameters;
     }
-    let asked: FunctionSettings = extract::parse_value(settings)?;
+    let asked: FunctionSettings = extract::parse_value(settings, &kept)?;
     check(&state, &caller, &asked, Some(id)).await?;
     let is_elsewhere = (&asked.url, &asked.mcp) != (&before.definition.url, &before.definition.mcp)
         || serde_json::to_value(&asked.headers).map_err(internal)? != headers;
@@ -296,24 +298,24 @@ async fn definition(state: &State, caller: &Caller, asked: FunctionSettings, ask
 }
 
 async fn check(state: &State, caller: &Caller, asked: &FunctionSettings, id: Option<FunctionId>) -> ApiResult<()> {
+    let mut checks = Checks::default();
     if tools::BUILT_IN.contains(&&*asked.name) {
         let why = format!("`{}` is the name of a built-in tool; choose another", &*asked.name);
-        return Err(ApiError::validation("name", why));
+        checks.refuse("name", why);
     }
     if let Some(parameters) = &asked.parameters {
-        Parameters::parse(parameters).map_err(|why| ApiError::validation("parameters", why))?;
+        let parameters = Parameters::parse(parameters).map(drop);
+        checks.add(parameters.map_err(|why| Error::invalid("parameters", why)));
     }
-    target::check_url(state, &asked.url)?;
-    target::check_headers(&asked.headers)?;
+    checks.add(target::check_url(state, &asked.url));
+    checks.add(target::check_headers(&asked.headers));
     if asked.mcp.is_some() {
-        mcp_tools::check_headers(&asked.headers)?;
+        checks.add(mcp_tools::check_headers(&asked.headers));
         if asked.method != Method::Post {
-            return Err(ApiError::validation(
-                "method",
-                "must be `POST` for an MCP tool; leave it out",
-            ));
+            checks.refuse("method", "must be `POST` for an MCP tool; leave it out");
         }
     }
+    checks.end()?;
     let known = store::of_name(&state.deps.db.read, caller.tenant_id(), &asked.name).await?;
     match known {
         Some(known) if Some(known.id) != id && caller.object_id != Some(known.id.0) => Err(taken().into()),

@@ -1,8 +1,8 @@
 //! Languages, as agents speak them and voices are made for them.
-use super::error::{ApiError, ApiResult};
+use entities::{Error, Result};
 
 /// BCP 47: letters first, then letters and digits, with hyphens between.
-pub fn check_language(tag: &str) -> ApiResult<()> {
+pub fn check_language(tag: &str) -> Result<()> {
     let mut parts = tag.split('-');
     let primary = parts.next().unwrap_or_default();
     let fits = (2..=3).contains(&primary.len())
@@ -11,7 +11,7 @@ pub fn check_language(tag: &str) -> ApiResult<()> {
     if fits {
         Ok(())
     } else {
-        Err(ApiError::validation(
+        Err(Error::invalid(
             "language",
             format!("`{tag}` is not a language tag: write en-US or de"),
         ))

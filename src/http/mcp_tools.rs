@@ -119,13 +119,13 @@ pub fn parameters(tool: Tool) -> ApiResult<serde_json::Value> {
 }
 
 /// Headers that the protocol sets.
-pub fn check_headers(headers: &Headers) -> ApiResult<()> {
+pub fn check_headers(headers: &Headers) -> Result<()> {
     let is_ours = |name: &&String| {
         let name = name.to_lowercase();
         name == "accept" || name == "last-event-id" || name.starts_with("mcp-")
     };
     match headers.0.keys().find(is_ours) {
-        Some(name) => Err(ApiError::validation(
+        Some(name) => Err(Error::invalid(
             format!("headers.{name}"),
             "is set by the service itself",
         )),

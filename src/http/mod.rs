@@ -21,6 +21,7 @@ pub mod email_messages;
 pub mod endpoint_deliveries;
 pub mod error;
 pub mod events;
+pub mod examples;
 pub mod extract;
 pub mod functions;
 pub mod idempotency;

@@ -16,6 +16,8 @@ use actix_web::{
 use actors::inbound::WINDOW_SECONDS;
 use entities::{
     Error, agent,
+    checks::{Checks, both},
+    error::Fault,
     ids::{AgentId, NumberId, TrunkId},
     inbound_call::{self, Counts},
     number::{self as store, Inbound, Model, Otherwise},
@@ -156,11 +158,16 @@ pub async fn create(
 
 /// The number and the rest; each with its own errors.
 fn split(mut body: serde_json::Value) -> ApiResult<(Text<1, 40>, NumberSettings)> {
-    let number = body.as_object_mut().and_then(|fields| fields.remove("phone_number"));
-    let settings = extract::parse_rest(body, "phone_number")?;
-    let number = number.ok_or_else(|| ApiError::validation("phone_number", "is required"))?;
-    let number = rules::shape::parse_part(number).map_err(|why| ApiError::validation("phone_number", why))?;
-    Ok((number, settings))
+    let number = body
+        .as_object_mut()
+        .and_then(|fields| fields.shift_remove("phone_number"));
+    // Of its settings none is required.
+    let settings = extract::parse_rest(body, &serde_json::json!({}), "phone_number");
+    let number = match number {
+        None => Err(Error::Faults(vec![Fault::missing("phone_number")])),
+        Some(number) => rules::shape::parse_part(number).map_err(|why| Error::invalid("phone_number", why)),
+    };
+    Ok(both(settings, number).map(|(settings, number)| (number, settings))?)
 }
 
 /// GET /v1/numbers
@@ -189,11 +196,10 @@ pub async fn change(
     Json(patch): Json<serde_json::Value>,
 ) -> ApiResult<web::Json<NumberView>> {
     let before = store::load(&state.deps.db.read, caller.tenant_id(), id).await?;
-    let mut settings = serde_json::json!({
+    let settings = serde_json::json!({
         "label": before.label, "trunk_id": before.trunk_id, "agent_id": before.agent_id, "inbound": before.inbound,
     });
-    rules::shape::merge(&mut settings, patch);
-    let asked: NumberSettings = extract::parse_value(settings)?;
+    let asked: NumberSettings = extract::merged(settings, patch)?;
     check(&state, &caller, &asked).await?;
     let left = before.trunk_id.filter(|before| asked.trunk_id != Some(*before));
     let after = Model {
@@ -254,19 +260,18 @@ pub async fn stats(state: Data<State>, caller: Caller, Id(id): Id<NumberId>) -> 
 }
 
 async fn check(state: &State, caller: &Caller, asked: &NumberSettings) -> ApiResult<()> {
+    let mut checks = Checks::default();
     if let Some(id) = asked.agent_id {
-        match agent::load(&state.deps.db.read, caller.tenant_id(), id).await {
-            Err(Error::NotFound(_)) => {
-                return Err(ApiError::validation("agent_id", "is not an agent of this workspace"));
-            }
-            found => drop(found?),
-        }
+        checks.add(match agent::load(&state.deps.db.read, caller.tenant_id(), id).await {
+            Err(Error::NotFound(_)) => Err(Error::invalid("agent_id", "is not an agent of this workspace")),
+            found => found.map(drop),
+        });
     }
     let plays = [asked.inbound.without_agent, asked.inbound.without_slot].contains(&Otherwise::PlayMessage);
     if plays && asked.inbound.message.is_none() {
-        return Err(ApiError::validation("inbound.message", "is needed for `play_message`"));
+        checks.refuse("inbound.message", "is needed for `play_message`");
     }
-    Ok(())
+    Ok(checks.end()?)
 }
 
 fn taken() -> Error {

@@ -30,9 +30,10 @@ pub async fn change(
 ) -> ApiResult<web::Json<Retention>> {
     let (tenant, now) = (member.tenant()?.clone(), state.deps.clock.now());
     let known = retention::of(&state.deps.db.read, tenant.id, now).await?;
-    let mut asked = serde_json::json!(known.settings());
+    let kept = serde_json::json!(known.settings());
+    let mut asked = kept.clone();
     rules::shape::merge(&mut asked, patch);
-    let asked: Retention = extract::parse_value(asked)?;
+    let asked: Retention = extract::parse_value(asked, &kept)?;
     workspace::check_retention(&asked, state.deps.limits.retention.events)?;
     let by = Author::user(&state.deps, &member.user, &member.login_hash);
     let changed = state.deps.writer.run(tenant.id, move |db| {

@@ -230,9 +230,8 @@ pub async fn change(
         "disposition_code": row.disposition_code,
         "disposition_note": row.disposition_note,
     });
-    let mut after = before.clone();
-    rules::shape::merge(&mut after, patch);
-    let (before, asked): (Change, Change) = (extract::parse_value(before)?, extract::parse_value(after)?);
+    let asked: Change = extract::merged(before.clone(), patch)?;
+    let before: Change = extract::merged(before, serde_json::json!({}))?;
     let is_judged =
         (&asked.disposition_code, &asked.disposition_note) != (&before.disposition_code, &before.disposition_note);
     // All of it is looked at before any of it is done.

@@ -12,6 +12,8 @@ use actix_web::{
 };
 use entities::{
     Error,
+    checks::Checks,
+    error::Fault,
     ids::{TenantId, TrunkId},
     number, session,
     sip_trunk::{self as store, Definition, Model, Srtp, Status, Transport},
@@ -101,9 +103,8 @@ pub async fn change(
             .clone()
             .filter(|_| patch.pointer("/inbound_auth/password").is_none()),
     };
-    let mut settings = serde_json::to_value(&before.definition).map_err(|error| Error::Internal(error.to_string()))?;
-    rules::shape::merge(&mut settings, patch);
-    let mut definition: Definition = extract::parse_value(settings)?;
+    let settings = serde_json::to_value(&before.definition).map_err(|error| Error::Internal(error.to_string()))?;
+    let mut definition: Definition = extract::merged(settings, patch)?;
     let passwords = Passwords::take(&state, &mut definition, kept)?;
     check(&state, &definition, &passwords)?;
     let peer = |of: &Definition| (of.host.clone(), of.outbound_proxy.clone(), of.transport);
@@ -164,7 +165,7 @@ impl Passwords {
         let (own, inbound) = definition.take_passwords();
         for (param, password) in [("password", &own), ("inbound_auth.password", &inbound)] {
             if password.as_ref().is_some_and(|password| has_controls(password)) {
-                return Err(controls(param));
+                return Err(ApiError::validation(param, NO_CONTROLS));
             }
         }
         let keyring = &state.deps.keyring;
@@ -182,13 +183,12 @@ fn has_controls(text: &str) -> bool {
     text.chars().any(char::is_control)
 }
 
-fn controls(param: &str) -> ApiError {
-    ApiError::validation(param, "must not contain control characters")
-}
+const NO_CONTROLS: &str = "must not contain control characters";
 
 /// What no field says of itself.
-fn check(state: &State, definition: &Definition, passwords: &Passwords) -> ApiResult<()> {
+fn check(state: &State, definition: &Definition, passwords: &Passwords) -> Result<(), Error> {
     let inbound = definition.inbound_auth.as_ref().map(|auth| &auth.username);
+    let mut checks = Checks::default();
     // They travel in headers.
     for (param, value) in [
         ("username", definition.username.as_ref()),
@@ -196,7 +196,7 @@ fn check(state: &State, definition: &Definition, passwords: &Passwords) -> ApiRe
         ("inbound_auth.username", inbound),
     ] {
         if value.is_some_and(|value| has_controls(value)) {
-            return Err(controls(param));
+            checks.refuse(param, NO_CONTROLS);
         }
     }
     // It is the user of an address. Source: RFC 3261, section 25.1, less what has a meaning of its own in a header.
@@ -204,17 +204,13 @@ fn check(state: &State, definition: &Definition, passwords: &Passwords) -> ApiRe
     if let Some(user) = &definition.register.contact_user
         && !user.chars().all(is_user)
     {
-        return Err(ApiError::validation(
-            "register.contact_user",
-            "must be letters, digits, -, _, ., + and ~ only",
-        ));
+        let why = "must be letters, digits, -, _, ., + and ~ only";
+        checks.refuse("register.contact_user", why);
     }
-    check_login(definition, passwords)?;
+    check_login(definition, passwords, &mut checks);
     if definition.srtp == Srtp::Required && definition.transport != Transport::Tls && !state.settings.dev {
-        return Err(ApiError::validation(
-            "srtp",
-            "needs `transport: tls`: over another one everybody on the way reads the keys",
-        ));
+        let why = "needs `transport: tls`: over another one everybody on the way reads the keys";
+        checks.refuse("srtp", why);
     }
     for (param, host) in [
         ("host", Some(&definition.host)),
@@ -222,30 +218,25 @@ fn check(state: &State, definition: &Definition, passwords: &Passwords) -> ApiRe
     ] {
         let Some(host) = host else { continue };
         let reach = state.deps.outbound.check_host(&host.host(), definition.port_of(host));
-        reach.map_err(|blocked| ApiError::validation(param, blocked.0))?;
+        checks.add(reach.map_err(|blocked| Error::invalid(param, blocked.0)));
     }
-    Ok(())
+    checks.end()
 }
 
 /// Do names and passwords go together?
-fn check_login(definition: &Definition, passwords: &Passwords) -> ApiResult<()> {
+fn check_login(definition: &Definition, passwords: &Passwords, checks: &mut Checks) {
     if passwords.own.is_some() && definition.username.is_none() {
         let why = "is needed with a password; remove the password with null, or give both";
-        return Err(ApiError::validation("username", why));
-    }
-    if definition.register.enabled && definition.username.is_none() {
-        return Err(ApiError::validation("username", "is needed to register"));
+        checks.refuse("username", why);
+    } else if definition.register.enabled && definition.username.is_none() {
+        checks.refuse("username", "is needed to register");
     }
     if definition.auth_username.is_some() && passwords.own.is_none() {
-        return Err(ApiError::validation(
-            "auth_username",
-            "is used with a `password` only: give both",
-        ));
+        checks.refuse("auth_username", "is used with a `password` only: give both");
     }
     if definition.inbound_auth.is_some() && passwords.inbound.is_none() {
-        return Err(ApiError::validation("inbound_auth.password", "is required"));
+        checks.add(Err(Error::Faults(vec![Fault::missing("inbound_auth.password")])));
     }
-    Ok(())
 }
 
 /// The first of the numbers that use a trunk, and how many more.

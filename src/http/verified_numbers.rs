@@ -128,9 +128,8 @@ pub async fn change(
     Json(patch): Json<serde_json::Value>,
 ) -> ApiResult<web::Json<VerifiedNumberView>> {
     let before = store::load(&state.deps.db.read, caller.tenant_id(), id).await?;
-    let mut settings = serde_json::json!({ "label": before.label });
-    rules::shape::merge(&mut settings, patch);
-    let asked: Change = super::extract::parse_value(settings)?;
+    let settings = serde_json::json!({ "label": before.label });
+    let asked: Change = super::extract::merged(settings, patch)?;
     let after = Model {
         label: asked.label.map(Text::into_string),
         version: before.version + 1,

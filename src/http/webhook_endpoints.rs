@@ -1,7 +1,7 @@
 //! Webhook endpoints: where events go.
 use super::{
     caller::Caller,
-    error::{ApiError, ApiResult},
+    error::ApiResult,
     extract::{self, Id, Json, Nothing, OptionalJson, Params},
     target,
     views::{EndpointView, List},
@@ -14,7 +14,9 @@ use actix_web::{
 use actors::endpoint;
 use adapters::signature;
 use entities::{
-    Error, endpoint_health,
+    Error,
+    checks::Checks,
+    endpoint_health,
     ids::EndpointId,
     values::{Bounded, Text, WebhookUrl},
     webhook_endpoint::{self as store, Headers, Model, Ordering, Patterns, Status},
@@ -154,15 +156,14 @@ pub async fn change(
     Json(patch): Json<serde_json::Value>,
 ) -> ApiResult<web::Json<EndpointView>> {
     let before = store::load(&state.deps.db.read, caller.own(id)).await?;
-    let mut settings =
+    let settings =
         serde_json::to_value(settings_of(&state, &before)?).map_err(|error| Error::Internal(error.to_string()))?;
     let names: Vec<String> = patch
         .as_object()
         .map(|fields| fields.keys().cloned().collect())
         .unwrap_or_default();
     let named = |name: &str| names.iter().any(|given| given == name);
-    rules::shape::merge(&mut settings, patch);
-    let asked: EndpointSettings = extract::parse_value(settings)?;
+    let asked: EndpointSettings = extract::merged(settings, patch)?;
     check(&state, &asked)?;
     let timeout_ms = asked.timeout_ms.map_or(state.settings.webhook_timeout_ms, Bounded::get);
     // Only what was named is written, so that two changes at once of different fields both stand.
@@ -249,17 +250,17 @@ pub async fn revoke_previous_secret(
 }
 
 fn check(state: &State, asked: &EndpointSettings) -> ApiResult<()> {
-    target::check_url(state, &asked.url)?;
+    let mut checks = Checks::default();
+    checks.add(target::check_url(state, &asked.url));
     if asked.event_types.is_empty() || asked.event_types.len() > 50 {
-        return Err(ApiError::validation(
-            "event_types",
-            "needs 1 to 50 entries; `[\"*\"]` subscribes to all",
-        ));
+        checks.refuse("event_types", "needs 1 to 50 entries; `[\"*\"]` subscribes to all");
     }
-    for (at, pattern) in asked.event_types.iter().enumerate() {
-        event::check_pattern(pattern).map_err(|why| ApiError::validation(format!("event_types[{at}]"), why))?;
+    for (at, pattern) in asked.event_types.iter().enumerate().take(50) {
+        let checked = event::check_pattern(pattern);
+        checks.add(checked.map_err(|why| Error::invalid(format!("event_types[{at}]"), why)));
     }
-    target::check_headers(&asked.headers)
+    checks.add(target::check_headers(&asked.headers));
+    Ok(checks.end()?)
 }
 
 fn seal_headers(state: &State, headers: &Headers) -> String {

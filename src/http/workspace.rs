@@ -82,10 +82,8 @@ pub async fn change(
     Json(patch): Json<serde_json::Value>,
 ) -> ApiResult<web::Json<WorkspaceView>> {
     let before = member.tenant()?;
-    let mut settings =
-        serde_json::json!({ "name": before.name, "country": before.country, "timezone": before.timezone });
-    rules::shape::merge(&mut settings, patch);
-    let asked: WorkspaceSettings = extract::parse_value(settings)?;
+    let settings = serde_json::json!({ "name": before.name, "country": before.country, "timezone": before.timezone });
+    let asked: WorkspaceSettings = extract::merged(settings, patch)?;
     let country: Country = asked
         .country
         .parse()

@@ -8,6 +8,7 @@ mod schema;
 
 pub use draft::{EventDraft, envelope};
 pub use pattern::check_pattern;
+pub use schema::never_null_where_absent;
 
 use entities::{
     agent::Channels,

@@ -1,4 +1,9 @@
 //! JSON values to types: what is wrong with their shape, by field, and why. And changes of a value by another.
+mod mend;
+
+pub use mend::{faults_of_text, parse_all};
+
+use entities::error::{Fault, FaultCode};
 use serde::de::DeserializeOwned;
 
 /// A value of another shape than it should have.
@@ -7,22 +12,38 @@ pub struct Misshapen {
     /// The path of the field, as `pacing.calls_per_second`; empty: the whole.
     pub param: String,
     pub message: String,
+    pub code: FaultCode,
+}
+
+impl From<Misshapen> for Fault {
+    fn from(Misshapen { param, message, code }: Misshapen) -> Fault {
+        Fault {
+            field: param,
+            reason: message,
+            code,
+        }
+    }
 }
 
 /// A JSON value as a `T`.
 pub fn parse_value<T: DeserializeOwned>(value: serde_json::Value) -> Result<T, Misshapen> {
     // serde would take a list for a struct, its fields in their order.
     if !value.is_object() {
-        return Err(Misshapen {
-            param: String::new(),
-            message: "must be a JSON object".into(),
-        });
+        return Err(no_object());
     }
     serde_path_to_error::deserialize(value).map_err(at_its_path)
 }
 
+fn no_object() -> Misshapen {
+    Misshapen {
+        param: String::new(),
+        message: "must be a JSON object".into(),
+        code: FaultCode::InvalidType,
+    }
+}
+
 impl From<Misshapen> for entities::Error {
-    fn from(Misshapen { param, message }: Misshapen) -> Self {
+    fn from(Misshapen { param, message, .. }: Misshapen) -> Self {
         entities::Error::invalid(param, message)
     }
 }
@@ -58,7 +79,19 @@ fn misshapen(path: &str, error: &serde_json::Error) -> Misshapen {
     Misshapen {
         param,
         message: plain(error),
+        code: code(&text),
     }
+}
+
+fn code(said: &str) -> FaultCode {
+    let codes = [
+        ("missing field `", FaultCode::Required),
+        ("unknown field `", FaultCode::UnknownField),
+        ("duplicate field `", FaultCode::DuplicateField),
+        ("invalid type: ", FaultCode::InvalidType),
+    ];
+    let known = codes.iter().find(|(start, _)| said.starts_with(start));
+    known.map_or(FaultCode::InvalidValue, |(_, code)| *code)
 }
 
 /// What serde says, without the position that it adds.

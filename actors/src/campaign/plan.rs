@@ -9,6 +9,7 @@ use crate::{
 use entities::{
     Error, Result, agent, api_key, boxed,
     campaign::{AgentSnapshot, Channel, Model, Plan},
+    checks::Checks,
     contact,
     ids::{CampaignId, TenantId},
     tally,
@@ -19,13 +20,18 @@ use rules::{
     session::machine::cost,
 };
 
-/// All that holds before it starts, too. Errors: the first field that is wrong.
+/// All that holds before it starts, too. Errors: every field that is wrong.
 #[boxed]
 pub async fn check(deps: &Deps, owner: (TenantId, Env), plan: &Plan) -> Result<()> {
-    plan::check(plan, deps.limits.max_calls_per_second)?;
-    check_from_numbers(deps, owner, plan).await?;
-    check_voice(deps, owner.0, plan).await?;
-    check_agent(deps, owner, plan).await
+    let mut checks = Checks::default();
+    checks.add(plan::check(plan, deps.limits.max_calls_per_second));
+    // Each number is looked for: no more of them than there may be.
+    if plan.from_numbers.len() <= plan::MOST_FROM_NUMBERS {
+        checks.add(check_from_numbers(deps, owner, plan).await);
+    }
+    checks.add(check_voice(deps, owner.0, plan).await);
+    checks.add(check_agent(deps, owner, plan).await);
+    checks.end()
 }
 
 /// What is changed must be as in a new one; what refers to something that was deleted since keeps nothing else from being
@@ -37,17 +43,18 @@ pub async fn check_change(deps: &Deps, before: &Model, plan: &Plan) -> Result<()
         let why = "is fixed once the campaign has contacts: create a new campaign";
         return Err(Error::invalid("channel", why));
     }
-    plan::check(plan, deps.limits.max_calls_per_second)?;
+    let mut checks = Checks::default();
+    checks.add(plan::check(plan, deps.limits.max_calls_per_second));
     if plan.agent_id != before.plan.agent_id {
-        check_agent(deps, owner, plan).await?;
+        checks.add(check_agent(deps, owner, plan).await);
     }
     if plan.voice_id != before.plan.voice_id {
-        check_voice(deps, owner.0, plan).await?;
+        checks.add(check_voice(deps, owner.0, plan).await);
     }
-    if plan.from_numbers != before.plan.from_numbers {
-        check_from_numbers(deps, owner, plan).await?;
+    if plan.from_numbers != before.plan.from_numbers && plan.from_numbers.len() <= plan::MOST_FROM_NUMBERS {
+        checks.add(check_from_numbers(deps, owner, plan).await);
     }
-    Ok(())
+    checks.end()
 }
 
 /// Can it start, but for its contacts? Answers who calls; `None` for a campaign that writes.

@@ -30,29 +30,35 @@ impl<I: FromStr> FromRequest for Id<I> {
 /// Query parameters, taken one by one; what is left over at the end is a mistake of the client.
 pub struct Params {
     given: BTreeMap<String, String>,
+    /// Those that were given more than once, with what was given again.
+    again: BTreeMap<String, Vec<String>>,
 }
 
 impl FromRequest for Params {
     type Error = ApiError;
     type Future = Ready<Result<Self, ApiError>>;
     fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
-        let mut given = BTreeMap::new();
+        let (mut given, mut again) = (BTreeMap::new(), BTreeMap::<String, Vec<String>>::new());
         for (name, value) in url::form_urlencoded::parse(request.query_string().as_bytes()) {
             // PostgreSQL cannot look for it.
             if value.contains('\0') {
                 return ready(Err(ApiError::validation(name, "must not contain NUL characters")));
             }
-            if given.insert(name.to_string(), value.into_owned()).is_some() {
-                return ready(Err(ApiError::validation(name, "is given twice")));
+            if given.contains_key(&*name) {
+                again.entry(name.into_owned()).or_default().push(value.into_owned());
+            } else {
+                given.insert(name.into_owned(), value.into_owned());
             }
         }
-        ready(Ok(Params { given }))
+        ready(Ok(Params { given, again }))
     }
 }
 
 impl Params {
+    /// None of one that was given twice: that is refused at the end.
     pub fn take(&mut self, name: &str) -> Option<String> {
-        self.given.remove(name)
+        let value = self.given.remove(name);
+        value.filter(|_| !self.again.contains_key(name))
     }
 
     /// A value that JSON would hold as a text.
@@ -74,13 +80,13 @@ impl Params {
         }
     }
 
-    /// Values with commas between them, each once.
+    /// Values with commas between them, or each under the name anew, as some clients write lists; each once.
     pub fn several<T: DeserializeOwned + PartialEq>(&mut self, name: &str) -> Result<Vec<T>, ApiError> {
-        let Some(text) = self.take(name) else {
-            return Ok(Vec::new());
-        };
+        let first = self.given.remove(name);
+        let more = self.again.remove(name).unwrap_or_default();
         let mut values = Vec::new();
-        for part in text.split(',') {
+        let texts = first.iter().chain(&more);
+        for part in texts.flat_map(|text| text.split(',')) {
             let value = shape::parse_part(serde_json::Value::String(part.trim().into()));
             let value = value.map_err(|why| ApiError::validation(name, why))?;
             if !values.contains(&value) {
@@ -145,6 +151,9 @@ impl Params {
 
     /// Nothing may be left over.
     pub fn finish(self) -> Result<(), ApiError> {
+        if let Some(name) = self.again.into_keys().next() {
+            return Err(ApiError::validation(name, "is given twice"));
+        }
         match self.given.into_keys().next() {
             None => Ok(()),
             Some(name) => Err(ApiError::validation(name, "is not a parameter of this request")),

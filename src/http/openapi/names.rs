@@ -145,10 +145,9 @@ fn pascal(name: &str) -> String {
         .collect()
 }
 
-/// Gives schemas the names by which a reader looks for them.
-pub(super) fn rename(document: &mut Value) {
-    let renamed = renamings(document);
-    replace(document, &renamed);
+/// Gives schemas their new names.
+pub(super) fn rename(document: &mut Value, renamed: &BTreeMap<String, String>) {
+    replace(document, renamed);
     let Some(schemas) = document["components"]["schemas"].as_object_mut() else {
         return;
     };
@@ -160,7 +159,8 @@ pub(super) fn rename(document: &mut Value) {
     }
 }
 
-fn renamings(document: &Value) -> BTreeMap<String, String> {
+/// The names by which a reader looks for schemas, by those that they have.
+pub(super) fn renamings(document: &Value) -> BTreeMap<String, String> {
     let empty = Map::new();
     let schemas = document["components"]["schemas"].as_object().unwrap_or(&empty);
     let mut new = Renaming {

@@ -211,9 +211,8 @@ pub async fn change(
     Json(patch): Json<serde_json::Value>,
 ) -> ApiResult<web::Json<VoiceView>> {
     let before = find_clone(&state, &caller, &id).await?;
-    let mut settings = serde_json::json!({ "name": before.name, "language": before.language });
-    rules::shape::merge(&mut settings, patch);
-    let VoiceSettings { name, language } = extract::parse_value(settings)?;
+    let settings = serde_json::json!({ "name": before.name, "language": before.language });
+    let VoiceSettings { name, language } = extract::merged(settings, patch)?;
     language.as_deref().map_or(Ok(()), check_language)?;
     let command = Command::Rename {
         name: name.into_string(),

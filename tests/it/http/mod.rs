@@ -3,6 +3,7 @@ mod access;
 mod bad_input;
 mod console;
 mod dashboard;
+mod described;
 mod erasure;
 mod every_route;
 mod invited;

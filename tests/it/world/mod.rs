@@ -5,6 +5,7 @@ pub mod cartesia_server;
 #[expect(dead_code, reason = "the protocol's own tests need all of it")]
 pub mod chat_server;
 pub mod collector;
+pub mod contract;
 mod database;
 #[expect(dead_code, reason = "the protocol's own tests need all of it")]
 pub mod elevenlabs_server;
@@ -533,7 +534,9 @@ impl Api {
             .bearer_auth(&self.key)
     }
     pub async fn send(&self, request: reqwest::RequestBuilder) -> Answer {
-        let response = request.send().await.unwrap();
+        let request = request.build().unwrap();
+        let (method, path) = (request.method().clone(), request.url().path().to_owned());
+        let response = self.client.execute(request).await.unwrap();
         let (status, headers) = (response.status(), response.headers().clone());
         let text = response.text().await.unwrap();
         let body = if text.is_empty() {
@@ -541,6 +544,7 @@ impl Api {
         } else {
             serde_json::from_str(&text).unwrap_or(Value::String(text))
         };
+        contract::check(&method, &path, status, &body);
         Answer { status, headers, body }
     }
     pub async fn get(&self, path: &str) -> Answer {

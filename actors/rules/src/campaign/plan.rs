@@ -4,39 +4,38 @@ use crate::session::settings::{check_dispositions, check_voicemail};
 use entities::{
     Error, Result,
     campaign::{Plan, Schedule},
+    checks::Checks,
 };
 
-/// Errors: the first field that is wrong, and why. `max_calls_per_second` is the operator's.
+pub const MOST_FROM_NUMBERS: usize = 100;
+
+/// Errors: each field that is wrong, and why. `max_calls_per_second` is the operator's.
 pub fn check(plan: &Plan, max_calls_per_second: f64) -> Result<()> {
+    let mut checks = Checks::default();
     if plan.pacing.calls_per_second.get() > max_calls_per_second {
-        return Err(Error::invalid(
-            "pacing.calls_per_second",
-            format!("is more than the operator's maximum of {max_calls_per_second}"),
-        ));
+        let why = format!("is more than the operator's maximum of {max_calls_per_second}");
+        checks.refuse("pacing.calls_per_second", why);
     }
-    if plan.from_numbers.len() > 100 {
-        return Err(Error::invalid("from_numbers", "has more than 100 entries"));
+    if plan.from_numbers.len() > MOST_FROM_NUMBERS {
+        checks.refuse("from_numbers", format!("has more than {MOST_FROM_NUMBERS} entries"));
     }
     if plan.retry.rules.values().any(|rule| rule.delays_minutes.len() > 10) {
-        return Err(Error::invalid("retry.rules", "a rule has more than 10 delays"));
+        checks.refuse("retry.rules", "a rule has more than 10 delays");
     }
-    check_windows(&plan.schedule)?;
-    if plan
-        .session_type
-        .is_some_and(|kind| kind != plan.channel.session_type())
-    {
-        return Err(Error::invalid(
-            "session_type",
-            "does not match the channel: `phone` for phone, `none` for sms and email; leave it out",
-        ));
+    checks.add(check_windows(&plan.schedule));
+    let kind = plan.channel.session_type();
+    if plan.session_type.is_some_and(|given| given != kind) {
+        let why = "does not match the channel: `phone` for phone, `none` for sms and email; leave it out";
+        checks.refuse("session_type", why);
     }
     // A draft may still lack its template; its start needs it.
     if plan.template.is_some() {
-        MessageTemplate::check(plan)?;
+        checks.add(MessageTemplate::check(plan).map(drop));
     }
-    check_dispositions("dispositions", &plan.dispositions)?;
-    check_voicemail(&plan.voicemail)?;
-    check_dates(&plan.schedule)
+    checks.add(check_dispositions("dispositions", &plan.dispositions));
+    checks.add(check_voicemail(&plan.voicemail));
+    checks.add(check_dates(&plan.schedule));
+    checks.end()
 }
 
 fn check_windows(schedule: &Schedule) -> Result<()> {
@@ -51,15 +50,16 @@ fn check_windows(schedule: &Schedule) -> Result<()> {
 }
 
 fn check_dates(schedule: &Schedule) -> Result<()> {
+    let mut checks = Checks::default();
     if schedule.blackout_dates.len() > 366 {
-        return Err(Error::invalid("schedule.blackout_dates", "has more than 366 entries"));
+        checks.refuse("schedule.blackout_dates", "has more than 366 entries");
     }
     if let (Some(starts_at), Some(ends_at)) = (schedule.starts_at, schedule.ends_at)
         && starts_at >= ends_at
     {
-        return Err(Error::invalid("schedule.ends_at", "must be later than `starts_at`"));
+        checks.refuse("schedule.ends_at", "must be later than `starts_at`");
     }
-    Ok(())
+    checks.end()
 }
 
 #[cfg(test)]

@@ -12,7 +12,8 @@ pub(super) fn exact<T: JsonSchema>() -> Schema {
     settings.into_generator().into_root_schema_for::<T>()
 }
 
-fn never_null_where_absent(schema: &mut Schema) {
+/// A field that is left out where it has nothing to say is never null.
+pub fn never_null_where_absent(schema: &mut Schema) {
     let required = schema
         .get("required")
         .and_then(Value::as_array)

@@ -1,0 +1,287 @@
+//! All that is wrong with a value's shape, where reading it stops at the first: that is put right by what stands in its place in
+//! a good value, or left out, and the value is read again. So each fault is told in the words that it has alone.
+//!
+//! Only what has failed comes here. It is read [`READINGS`] times at most, and only if it is small: a bad body costs no more than
+//! a good one of 3 MiB.
+use super::{Misshapen, at_its_path, no_object};
+use entities::error::{Fault, FaultCode, MOST_FAULTS};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+/// Bytes of a text that is read again.
+const MOST_TEXT: usize = 64 * 1024;
+/// Values in a value that is read again; of a larger one only the first fault is told.
+const MOST_VALUES: usize = 5_000;
+const READINGS: usize = 2 * MOST_FAULTS;
+/// The field by which the others of its object are chosen: while it is wrong they tell nothing.
+const TAG: &str = "mode";
+
+/// A JSON value as a `T`; or all that is wrong with it. `good`: a value that can be read.
+pub fn parse_all<T: DeserializeOwned>(value: Value, good: &Value) -> Result<T, Vec<Fault>> {
+    if !value.is_object() {
+        return Err(vec![no_object().into()]);
+    }
+    let read = serde_path_to_error::deserialize(&value);
+    read.map_err(|error| collect(value, good, at_its_path(error), &fault_of::<T>))
+}
+
+/// All that is wrong with a text that could not be read as a `T`, behind what was met first.
+pub fn faults_of_text<T: DeserializeOwned>(text: &[u8], good: Option<&Value>, first: Misshapen) -> Vec<Fault> {
+    let value = (text.len() <= MOST_TEXT).then(|| serde_json::from_slice(text));
+    match (value, good) {
+        (Some(Ok(value)), Some(good)) => collect(value, good, first, &fault_of::<T>),
+        _ => vec![first.into()],
+    }
+}
+
+fn fault_of<T: DeserializeOwned>(value: &Value) -> Option<Misshapen> {
+    let read: Result<T, _> = serde_path_to_error::deserialize(value);
+    read.err().map(at_its_path)
+}
+
+/// Not generic, so that it is compiled once.
+fn collect(
+    mut value: Value,
+    good: &Value,
+    first: Misshapen,
+    fault_of: &dyn Fn(&Value) -> Option<Misshapen>,
+) -> Vec<Fault> {
+    // Of two fields of one name the value has the second: there is nothing to mend.
+    let mut is_right = first.code == FaultCode::DuplicateField;
+    let mut faults = vec![Fault::from(first.clone())];
+    let mut left = MOST_VALUES;
+    if !is_small(&value, &mut left) {
+        return faults;
+    }
+    // What is mended, and how many levels above it.
+    let (mut wrong, mut up) = (first, 0);
+    for _ in 0..READINGS {
+        if !is_right {
+            match mend(&mut value, good, &wrong, up) {
+                Some(at) => up = at,
+                None => break,
+            }
+        }
+        is_right = false;
+        let Some(next) = fault_of(&value) else { break };
+        if steps(&wrong.param).starts_with(&steps(&next.param)) {
+            // It is wrong still, or lacking now because it was left out: what holds it is mended in its place.
+            up += 1;
+        } else if faults.iter().any(|known| known.field == next.param) {
+            (wrong, up) = (next, 1);
+        } else if faults.len() == MOST_FAULTS {
+            break;
+        } else {
+            faults.push(next.clone().into());
+            (wrong, up) = (next, 0);
+        }
+    }
+    faults
+}
+
+/// Puts right what is wrong, or what holds it, from so many levels above it on; answers how many it took.
+fn mend(value: &mut Value, good: &Value, wrong: &Misshapen, up: usize) -> Option<usize> {
+    let path = steps(&wrong.param);
+    let is_tag = path.len() > 1 && path.last() == Some(&Step::Name(TAG));
+    let is_unknown = wrong.code == FaultCode::UnknownField;
+    (up.max(usize::from(is_tag))..path.len()).find(|up| {
+        let path = &path[..path.len() - up];
+        put_right(value, path, follow(good, path).filter(|_| !is_unknown))
+    })
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Step<'a> {
+    Name(&'a str),
+    Index(usize),
+}
+
+/// Of `replies[1].call.name`. A key with a dot in it leads nowhere: then what holds it is put right.
+fn steps(path: &str) -> Vec<Step<'_>> {
+    let mut steps = Vec::new();
+    for part in path.split('.').filter(|part| !part.is_empty()) {
+        let (name, indices) = part.split_at(part.find('[').unwrap_or(part.len()));
+        if !name.is_empty() {
+            steps.push(Step::Name(name));
+        }
+        let indices = indices.split(['[', ']']).filter_map(|text| text.parse().ok());
+        steps.extend(indices.map(Step::Index));
+    }
+    steps
+}
+
+/// What stands there; of a shorter list its last entry.
+fn follow<'a>(good: &'a Value, path: &[Step<'_>]) -> Option<&'a Value> {
+    path.iter().try_fold(good, |value, step| match step {
+        Step::Name(name) => value.get(name),
+        Step::Index(at) => value.get(at).or_else(|| value.as_array()?.last()),
+    })
+}
+
+/// Has it changed anything?
+fn put_right(value: &mut Value, path: &[Step<'_>], good: Option<&Value>) -> bool {
+    let Some((last, parents)) = path.split_last() else {
+        return false;
+    };
+    let parent = parents.iter().try_fold(value, |value, step| match step {
+        Step::Name(name) => value.get_mut(name),
+        Step::Index(at) => value.get_mut(at),
+    });
+    match (last, parent, good) {
+        (Step::Name(name), Some(Value::Object(fields)), Some(good)) => {
+            fields.insert((*name).to_owned(), good.clone()).as_ref() != Some(good)
+        }
+        (Step::Name(name), Some(Value::Object(fields)), None) => fields.shift_remove(*name).is_some(),
+        (Step::Index(at), Some(Value::Array(items)), Some(good)) => match items.get_mut(*at) {
+            Some(item) => std::mem::replace(item, good.clone()) != *good,
+            None => false,
+        },
+        _ => false,
+    }
+}
+
+/// Are there no more values in it than may be left?
+fn is_small(value: &Value, left: &mut usize) -> bool {
+    if *left == 0 {
+        return false;
+    }
+    *left -= 1;
+    match value {
+        Value::Array(items) => items.iter().all(|item| is_small(item, left)),
+        Value::Object(fields) => fields.values().all(|field| is_small(field, left)),
+        _ => true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::parse_text;
+    use super::*;
+    use serde_json::json;
+
+    #[derive(Debug, serde::Deserialize)]
+    #[serde(deny_unknown_fields)]
+    #[expect(dead_code, reason = "only its errors are looked at")]
+    struct Order {
+        name: String,
+        count: u8,
+        #[serde(default)]
+        place: Option<Place>,
+        #[serde(default)]
+        lines: Vec<Line>,
+        #[serde(default)]
+        brain: Option<entities::agent::Brain>,
+    }
+    #[derive(Debug, serde::Deserialize)]
+    #[serde(deny_unknown_fields)]
+    #[expect(dead_code, reason = "only its errors are looked at")]
+    struct Place {
+        street: String,
+        zip: u32,
+    }
+    #[derive(Debug, serde::Deserialize)]
+    #[serde(deny_unknown_fields)]
+    #[expect(dead_code, reason = "only its errors are looked at")]
+    struct Line {
+        text: String,
+    }
+
+    fn good() -> Value {
+        json!({ "name": "x", "count": 1 })
+    }
+
+    /// Of a text and of a value.
+    fn told(body: &Value) -> Vec<(String, FaultCode)> {
+        let text = body.to_string();
+        let first = parse_text::<Order>(text.as_bytes()).unwrap_err();
+        let of_text = faults_of_text::<Order>(text.as_bytes(), Some(&good()), first);
+        let of_value = parse_all::<Order>(body.clone(), &good()).unwrap_err();
+        assert_eq!(of_text, of_value, "{body}");
+        of_text.into_iter().map(|fault| (fault.field, fault.code)).collect()
+    }
+
+    #[test]
+    fn every_fault_is_told_once_and_none_that_mending_has_made() {
+        use FaultCode::*;
+        for (body, expected) in [
+            (
+                json!({ "name": 5, "count": 300 }),
+                vec![("name", InvalidType), ("count", InvalidValue)],
+            ),
+            (
+                json!({ "nmae": "x" }),
+                vec![("nmae", UnknownField), ("name", Required), ("count", Required)],
+            ),
+            (
+                json!({ "name": "x", "place": { "street": 1, "city": "y" } }),
+                vec![
+                    ("place.street", InvalidType),
+                    ("place.city", UnknownField),
+                    ("count", Required),
+                ],
+            ),
+            (
+                json!({ "name": "x", "count": 1, "place": {}, "lines": [{ "text": "a" }, { "txet": "b" }], "colour": 1 }),
+                vec![
+                    ("place.street", Required),
+                    ("lines[1].txet", UnknownField),
+                    ("lines[1].text", Required),
+                    ("colour", UnknownField),
+                ],
+            ),
+            // A mode that is not known says nothing of the fields beside it.
+            (
+                json!({ "name": 5, "count": 1, "brain": { "mode": "chatt", "model": "small" } }),
+                vec![("name", InvalidType), ("brain.mode", InvalidValue)],
+            ),
+        ] {
+            let told = told(&body);
+            let told: Vec<_> = told.iter().map(|(field, code)| (field.as_str(), *code)).collect();
+            assert_eq!(told, expected, "{body}");
+        }
+    }
+
+    #[test]
+    fn each_is_told_in_the_words_that_it_has_alone() {
+        let text = br#"{"name":"x","name":"y","count":"7"}"#;
+        let first = parse_text::<Order>(text).unwrap_err();
+        let faults = faults_of_text::<Order>(text, Some(&good()), first);
+        let told: Vec<_> = faults.iter().map(|fault| (&*fault.field, &*fault.reason)).collect();
+        let expected = [
+            ("name", "is given twice"),
+            ("count", "must be a whole number from 0 to 255, not \"7\""),
+        ];
+        assert_eq!(told, expected);
+    }
+
+    #[test]
+    fn hostile_values_are_read_a_few_times_at_most() {
+        let many: serde_json::Map<String, Value> = (0..1_000).map(|n| (format!("f{n}"), n.into())).collect();
+        assert_eq!(told(&many.into()).len(), MOST_FAULTS);
+        let of_large = told(&json!({ "name": vec![1; MOST_VALUES], "count": 300 }));
+        assert_eq!(of_large, [("name".to_owned(), FaultCode::InvalidType)]);
+        let long = json!({ "name": "x".repeat(MOST_TEXT), "count": 300, "colour": 1 }).to_string();
+        let first = parse_text::<Order>(long.as_bytes()).unwrap_err();
+        assert_eq!(faults_of_text::<Order>(long.as_bytes(), Some(&good()), first).len(), 1);
+    }
+
+    /// Whatever a reader says: each time something else, or the same for ever.
+    #[test]
+    fn a_reader_that_is_never_content_is_left_alone() {
+        for changes in [0, 1] {
+            let read = std::cell::Cell::new(0);
+            let fault_of = |_: &Value| {
+                read.set(read.get() + 1);
+                Some(Misshapen {
+                    param: format!("a.f{}", read.get() * changes),
+                    message: String::new(),
+                    code: FaultCode::InvalidValue,
+                })
+            };
+            let first = fault_of(&Value::Null).unwrap();
+            let fields: serde_json::Map<String, Value> = (0..1_000).map(|n| (format!("f{n}"), n.into())).collect();
+            let faults = collect(json!({ "a": fields }), &good(), first, &fault_of);
+            assert!(read.get() <= READINGS + 1 && faults.len() <= MOST_FAULTS, "{faults:?}");
+        }
+    }
+}

@@ -1,0 +1,354 @@
+//! The OpenAPI document: its examples fit and are taken by the service, its choices are those of the lists, and what it says is
+//! always there is there. (Every answer that a scenario gets is held against it: `world::contract`.)
+use crate::{
+    on_both,
+    world::{
+        World,
+        contract::{DOCUMENT, faults},
+    },
+};
+use serde_json::{Value, json};
+
+fn operations() -> impl Iterator<Item = (&'static str, &'static str, &'static Value)> {
+    let paths = DOCUMENT["paths"].as_object().unwrap().iter();
+    paths.flat_map(|(path, item)| {
+        let operations = item.as_object().unwrap().iter();
+        operations.map(move |(method, operation)| (method.as_str(), path.as_str(), operation))
+    })
+}
+
+/// What is shown of a content, whether it stands there or among the components.
+fn examples(content: &Value) -> Vec<&Value> {
+    let named = content["examples"].as_object().into_iter().flatten();
+    let named = named.map(|(_, example)| {
+        let path = example["$ref"].as_str().unwrap().trim_start_matches('#');
+        DOCUMENT
+            .pointer(path)
+            .and_then(|example| example.get("value"))
+            .unwrap_or_else(|| panic!("no {path}"))
+    });
+    content.get("example").into_iter().chain(named).collect()
+}
+
+#[test]
+fn every_operation_has_examples_that_fit_its_schemas() {
+    let mut shown = 0;
+    for (method, path, operation) in operations() {
+        let name = format!("{method} {path}");
+        let body = operation.get("requestBody").into_iter();
+        let answers = operation["responses"].as_object().unwrap().iter();
+        let answers = answers.inspect(|(status, answer)| {
+            let is_silent = *status == "204" || *status == "202" && path == "/v1/_internal/password-reset";
+            assert_eq!(answer.get("content").is_none(), is_silent, "{name} {status}");
+        });
+        for part in body.chain(answers.map(|(_, answer)| answer)) {
+            for (kind, content) in part["content"].as_object().into_iter().flatten() {
+                let schema = &content["schema"];
+                let examples = examples(content);
+                // Sound is not shown, nor what is said where there is no page.
+                let is_shown = schema["format"] != "binary" && part["description"] != "No good link.";
+                assert_eq!(!examples.is_empty(), is_shown, "{name}: an example of {kind}");
+                for example in examples {
+                    assert_eq!(faults(schema, example), [""; 0], "{name}: {example:#}");
+                    shown += 1;
+                }
+            }
+        }
+    }
+    for (name, item) in DOCUMENT["webhooks"].as_object().unwrap() {
+        let content = &item["post"]["requestBody"]["content"]["application/json"];
+        assert_eq!(
+            faults(&content["schema"], &content["example"]),
+            [""; 0],
+            "{name}: {:#}",
+            content["example"]
+        );
+        assert_eq!(content["example"]["type"], *name);
+    }
+    assert!(shown > 300, "{shown}");
+}
+
+#[test]
+fn everything_is_described() {
+    assert!(DOCUMENT["info"]["contact"]["name"].is_string());
+    for (method, path, operation) in operations() {
+        assert!(
+            operation["description"].as_str().is_some_and(|text| !text.is_empty()),
+            "{method} {path}"
+        );
+        for parameter in operation["parameters"].as_array().unwrap() {
+            assert!(
+                parameter["description"].as_str().is_some_and(|text| !text.is_empty()),
+                "{method} {path} {parameter}"
+            );
+        }
+    }
+    for (name, item) in DOCUMENT["webhooks"].as_object().unwrap() {
+        assert!(item["post"]["description"].is_string(), "{name}");
+    }
+}
+
+/// The fields of a schema that may be missing.
+fn optional(name: &str) -> Vec<&'static str> {
+    let schema = &DOCUMENT["components"]["schemas"][name];
+    let required = schema["required"]
+        .as_array()
+        .unwrap_or_else(|| panic!("{name} requires nothing"));
+    let fields = schema["properties"].as_object().unwrap().keys();
+    fields
+        .filter(|field| !required.contains(&json!(field)))
+        .map(String::as_str)
+        .collect()
+}
+
+#[test]
+fn what_is_always_in_an_answer_is_required() {
+    for name in [
+        "Agent",
+        "Session",
+        "Campaign",
+        "Room",
+        "Delivery",
+        "AgentList",
+        "SessionList",
+    ] {
+        assert_eq!(optional(name), [""; 0], "{name}");
+    }
+    // Shown once.
+    assert_eq!(
+        (optional("Endpoint"), optional("Function")),
+        (vec!["secret"], vec!["secret"])
+    );
+    let schemas = &DOCUMENT["components"]["schemas"];
+    let cursor = &schemas["AgentList"]["properties"]["next_cursor"];
+    assert_eq!(cursor["type"], json!(["string", "null"]));
+    assert_eq!(
+        schemas["Endpoint"]["properties"]["secret"]["type"], "string",
+        "absent, never null"
+    );
+    // What is asked for may be left out as before, and is given under another name.
+    assert_eq!(schemas["AgentCreate"]["required"], json!(["name", "prompt"]));
+    assert_eq!(schemas["TurnDetection"].get("required"), None);
+    let detection = &schemas["Agent"]["properties"]["turn_detection"];
+    assert_eq!(detection["$ref"], "#/components/schemas/TurnDetectionOutput");
+    assert_eq!(optional("TurnDetectionOutput"), [""; 0]);
+    // One type on both sides: what is given of it has no other fields than may be asked for.
+    let mut parted = 0;
+    for (name, given) in schemas.as_object().unwrap() {
+        let Some(asked) = name.strip_suffix("Output").and_then(|name| schemas.get(name)) else {
+            continue;
+        };
+        parted += 1;
+        let known = |field: &String| asked["properties"].get(field).is_some();
+        let fields = given["properties"].as_object().into_iter().flatten();
+        let others: Vec<&String> = fields.map(|(field, _)| field).filter(|field| !known(field)).collect();
+        assert_eq!(others, Vec::<&String>::new(), "{name}");
+        assert_eq!(given.get("enum"), asked.get("enum"), "{name}");
+    }
+    assert!(parted > 10, "{parted}");
+}
+
+fn example(method: &str, path: &str) -> Value {
+    let content = &DOCUMENT["paths"][path][method]["requestBody"]["content"];
+    let (_, content) = content.as_object().unwrap().iter().next().unwrap();
+    content["example"].clone()
+}
+
+/// The example of a request, with ids that are there.
+fn with(method: &str, path: &str, ids: &[(&str, &str)]) -> Value {
+    let mut body = example(method, path);
+    for (name, id) in ids {
+        body[*name] = (*id).into();
+    }
+    body
+}
+
+on_both! {
+    async fn the_examples_of_requests_are_accepted(world: &mut World) {
+        let tenant = world.tenant().await;
+        let (api, second) = (&tenant.api, std::time::Duration::from_secs(1));
+        let post = async |path: &str, at: &str, ids: &[(&str, &str)]| {
+            world.advance(second).await;
+            let body = with("post", path, ids);
+            let answer = match &body {
+                Value::String(csv) => api.upload(at, csv.as_str()).await,
+                body => api.post(at, body.clone()).await,
+            };
+            assert!(answer.status.is_success(), "{path} {body:#}: {:#}", answer.body);
+            answer.body["id"].as_str().unwrap_or_default().to_owned()
+        };
+        let patch = async |path: &str, at: &str| {
+            world.advance(second).await;
+            let answer = api.patch(at, example("patch", path)).await;
+            assert!(answer.status.is_success(), "{path}: {:#}", answer.body);
+        };
+        let make = async |path: &str, ids: &[(&str, &str)]| post(path, path, ids).await;
+        let at = |path: &str, id: &str| path.replace("{id}", id);
+
+        let agent = make("/v1/agents", &[]).await;
+        let of_agent: &[(&str, &str)] = &[("agent_id", &agent)];
+        for action in ["duplicate", "simulate"] {
+            let path = format!("/v1/agents/{{id}}/{action}");
+            post(&path, &at(&path, &agent), &[]).await;
+        }
+        patch("/v1/agents/{id}", &at("/v1/agents/{id}", &agent)).await;
+        let function = make("/v1/functions", &[]).await;
+        patch("/v1/functions/{id}", &at("/v1/functions/{id}", &function)).await;
+        let number = make("/v1/numbers", of_agent).await;
+        let trunk = make("/v1/sip_trunks", &[]).await;
+        patch("/v1/sip_trunks/{id}", &at("/v1/sip_trunks/{id}", &trunk)).await;
+        let verified = make("/v1/verified_numbers", &[]).await;
+        patch("/v1/verified_numbers/{id}", &at("/v1/verified_numbers/{id}", &verified)).await;
+        let endpoint = make("/v1/webhook_endpoints", &[]).await;
+        patch("/v1/webhook_endpoints/{id}", &at("/v1/webhook_endpoints/{id}", &endpoint)).await;
+        let rotate = "/v1/webhook_endpoints/{id}/rotate_secret";
+        post(rotate, &at(rotate, &endpoint), &[]).await;
+        // Nobody is there: nothing of what happens now is for it.
+        api.delete(&at("/v1/webhook_endpoints/{id}", &endpoint)).await.ok();
+
+        let campaign = make("/v1/campaigns", of_agent).await;
+        patch("/v1/campaigns/{id}", &at("/v1/campaigns/{id}", &campaign)).await;
+        for action in ["duplicate", "contacts", "contacts/import"] {
+            let path = format!("/v1/campaigns/{{id}}/{action}");
+            post(&path, &at(&path, &campaign), &[]).await;
+        }
+        let contacts = at("/v1/campaigns/{id}/contacts", &campaign);
+        let contact = api.get(&contacts).await.ok()["data"][0]["id"].as_str().unwrap().to_owned();
+        patch("/v1/campaigns/{id}/contacts/{contact_id}", &format!("{contacts}/{contact}")).await;
+        make("/v1/campaigns/run", of_agent).await;
+        make("/v1/dnc", &[]).await;
+        make("/v1/dnc/import", &[]).await;
+
+        let session = make("/v1/sessions", of_agent).await;
+        patch("/v1/sessions/{id}", &at("/v1/sessions/{id}", &session)).await;
+        make("/v1/rooms", of_agent).await;
+        make("/v1/sms_messages", &[]).await;
+        make("/v1/email_messages", &[]).await;
+        make("/v1/_sandbox/inbound_calls", &[]).await;
+        make("/v1/_sandbox/inbound_sms", &[]).await;
+        patch("/v1/numbers/{id}", &at("/v1/numbers/{id}", &number)).await;
+        make("/v1/credits/topups", &[]).await;
+        patch("/v1/credits", "/v1/credits").await;
+        patch("/v1/concurrency", "/v1/concurrency").await;
+    }
+
+    async fn all_that_is_wrong_with_a_body_is_told_at_once(world: &mut World) {
+        let tenant = world.tenant().await;
+        let agent = tenant.agent().await;
+        let nobody = "00000000-0000-7000-8000-000000000000";
+        let told = |answer: crate::world::Answer| {
+            assert_eq!((answer.status.as_u16(), &answer.body["error"]["code"]), (422, &json!("validation_failed")), "{:#}", answer.body);
+            let error = &answer.body["error"];
+            let details = error["details"].as_array().unwrap();
+            assert_eq!((&details[0]["message"], details[0].get("param")), (&error["message"], error.get("param")));
+            let told = details.iter().map(|one| (one["param"].as_str().unwrap_or_default().to_owned(), one["code"].as_str().unwrap().to_owned()));
+            told.collect::<Vec<_>>()
+        };
+        let owned = |faults: &[(&str, &str)]| faults.iter().map(|(param, code)| ((*param).to_owned(), (*code).to_owned())).collect::<Vec<_>>();
+        let table: [(&str, Value, &[(&str, &str)]); 8] = [
+            ("/v1/agents", json!({}), &[("name", "required"), ("prompt", "required")]),
+            (
+                "/v1/agents",
+                json!({ "nmae": "x", "prompt": 5, "max_duration_seconds": 29, "brain": { "mode": "chat", "model": 5 }, "questions": [{ "key": "a", "type": "text" }] }),
+                &[
+                    ("nmae", "unknown_field"), ("prompt", "invalid_type"), ("max_duration_seconds", "invalid_value"),
+                    ("brain.model", "invalid_type"), ("questions[0].text", "required"), ("name", "required"),
+                ],
+            ),
+            // What reads well is judged as a whole, too.
+            (
+                "/v1/agents",
+                json!({ "name": "x", "prompt": "x", "language": "??", "function_ids": [nobody], "voice_id": "none",
+                    "questions": [{ "key": "a", "text": "A?", "type": "text", "options": ["b"] }, { "key": "a", "text": "A?", "type": "text" }] }),
+                &[
+                    ("language", "invalid_value"), ("questions[1].key", "invalid_value"), ("questions[0].options", "invalid_value"),
+                    ("function_ids[0]", "invalid_value"), ("voice_id", "invalid_value"),
+                ],
+            ),
+            (
+                "/v1/campaigns",
+                json!({ "name": "x", "agent_id": nobody, "pacing": { "calls_per_second": 500 }, "schedule": { "windows": [] }, "channel": "phone", "session_type": "none" }),
+                &[
+                    ("pacing.calls_per_second", "invalid_value"), ("schedule.windows", "invalid_value"),
+                    ("session_type", "invalid_value"), ("agent_id", "invalid_value"),
+                ],
+            ),
+            ("/v1/campaigns/run", json!({ "speed": 1 }), &[("speed", "unknown_field"), ("name", "required"), ("contacts", "required")]),
+            ("/v1/numbers", json!({ "label": 5 }), &[("label", "invalid_type"), ("phone_number", "required")]),
+            ("/v1/sessions", json!({ "to_number": "12", "agent_id": "ann", "colour": 1 }),
+                &[("to_number", "invalid_value"), ("agent_id", "invalid_value"), ("colour", "unknown_field")]),
+            (
+                "/v1/webhook_endpoints",
+                json!({ "url": "https://169.254.169.254/", "event_types": ["session.end", "nothing"], "headers": { "Host": "x", "X Y": "x" } }),
+                &[
+                    ("url", "invalid_value"), ("event_types[0]", "invalid_value"), ("event_types[1]", "invalid_value"),
+                    ("headers.Host", "invalid_value"), ("headers.X Y", "invalid_value"),
+                ],
+            ),
+        ];
+        for (path, body, expected) in table {
+            assert_eq!(told(tenant.api.post(path, body.clone()).await), owned(expected), "{path} {body}");
+            world.advance(std::time::Duration::from_secs(1)).await;
+        }
+        // A change is judged with what is there already.
+        let path = format!("/v1/agents/{agent}");
+        let patched = tenant.api.patch(&path, json!({ "prompt": null, "language": 7, "silence": { "hangup_after_seconds": 1 } })).await;
+        let expected = [("language", "invalid_type"), ("silence.hangup_after_seconds", "invalid_value"), ("prompt", "required")];
+        let mut found = told(patched);
+        found.sort();
+        let mut expected = owned(&expected);
+        expected.sort();
+        assert_eq!(found, expected);
+        assert_eq!(tenant.api.get(&path).await.ok()["version"], 1);
+        // However much is wrong, twenty are told; a parameter is told alone.
+        let many: serde_json::Map<String, Value> = (0..100).map(|n| (format!("f{n}"), n.into())).collect();
+        assert_eq!(told(tenant.api.post("/v1/agents", many.into()).await).len(), 20);
+        assert_eq!(told(tenant.api.get("/v1/agents?limit=900").await), owned(&[("limit", "invalid_value")]));
+        let state = tenant.api.post("/v1/agents", json!({ "name": "x", "prompt": "x" })).await.ok();
+        let gone = tenant.api.get(&format!("/v1/agents/{}", nobody)).await;
+        assert_eq!((gone.body["error"].get("details"), state["version"].as_i64()), (None, Some(1)));
+    }
+
+    async fn the_choices_of_filters_are_those_that_lists_take(world: &mut World) {
+        let tenant = world.tenant().await;
+        let campaign = tenant.api.post("/v1/campaigns", json!({ "name": "x" })).await.ok()["id"].as_str().unwrap().to_owned();
+        let receiver = crate::world::Receiver::start();
+        let endpoint = tenant.webhook(&receiver).await;
+        let mut tried = 0;
+        for (_, path, operation) in operations().filter(|(method, path, _)| *method == "get" && !path.starts_with("/v1/_internal/")) {
+            let at = match path {
+                "/v1/campaigns/{id}/contacts" => path.replace("{id}", &campaign),
+                "/v1/webhook_endpoints/{id}/deliveries" => path.replace("{id}", &endpoint),
+                _ if path.contains('{') => continue,
+                _ => path.to_owned(),
+            };
+            for parameter in operation["parameters"].as_array().unwrap() {
+                let (name, schema) = (parameter["name"].as_str().unwrap(), &parameter["schema"]);
+                let one = if schema["type"] == "array" { &schema["items"] } else { schema };
+                let one = one["$ref"].as_str().map_or(one, |path| DOCUMENT.pointer(path.trim_start_matches('#')).unwrap());
+                let Some(values) = one["enum"].as_array() else {
+                    let is_choice = matches!(name, "status" | "direction" | "type" | "event_type" | "kind" | "origin" | "source" | "period" | "order");
+                    assert!(!is_choice, "{path}: {name} is a choice");
+                    continue;
+                };
+                for value in values {
+                    let value = value.as_str().unwrap();
+                    tenant.api.get(&format!("{at}?{name}={value}")).await.ok();
+                    world.advance(std::time::Duration::from_millis(50)).await;
+                    tried += 1;
+                }
+                let refused = tenant.api.get(&format!("{at}?{name}=nonsense")).await;
+                assert_eq!(refused.error(), (422, "validation_failed", Some(name)), "{path}");
+            }
+        }
+        assert!(tried > 100, "{tried}");
+        // Several, as either kind of client writes them.
+        for query in ["status=queued,completed", "status=queued&status=completed"] {
+            tenant.api.get(&format!("/v1/sessions?{query}")).await.ok();
+        }
+        for (query, param) in [("status=queued&status=bored", "status"), ("direction=inbound&direction=outbound", "direction"), ("limit=1&limit=2", "limit")] {
+            let refused = tenant.api.get(&format!("/v1/sessions?{query}")).await;
+            assert_eq!(refused.error(), (422, "validation_failed", Some(param)), "{query}");
+        }
+    }
+}
