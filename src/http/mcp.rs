@@ -20,7 +20,7 @@ use crate::{
 };
 use actix_http::Request;
 use actix_web::{
-    HttpRequest, HttpResponse,
+    HttpMessage, HttpRequest, HttpResponse,
     body::{BoxBody, MessageBody},
     dev::Payload,
     http::{
