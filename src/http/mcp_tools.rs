@@ -119,7 +119,7 @@ pub fn parameters(tool: Tool) -> ApiResult<serde_json::Value> {
 }
 
 /// Headers that the protocol sets.
-pub fn check_headers(headers: &Headers) -> Result<()> {
+pub fn check_headers(headers: &Headers) -> Result<(), Error> {
     let is_ours = |name: &&String| {
         let name = name.to_lowercase();
         name == "accept" || name == "last-event-id" || name.starts_with("mcp-")

@@ -7,9 +7,8 @@ use super::{
     caller::Access::{self, *},
     campaigns, concurrency, contacts, credits, dnc, docs, email_messages, endpoint_deliveries, events, functions,
     imports, inbound_calls, invitations, landing, live_calls, login, mcp, mcp_tools, me, members, numbers,
-    password_reset, patience, preflight, recordings, report, retention, rooms, sessions, sip_trunks, sms_messages, system, topups,
-    trunk_check,
-    twilio, unsubscribe, verified_numbers, views, voices, webhook_endpoints, workspace,
+    password_reset, patience, preflight, recordings, report, retention, rooms, sessions, sip_trunks, sms_messages,
+    system, topups, trunk_check, twilio, unsubscribe, verified_numbers, views, voices, webhook_endpoints, workspace,
 };
 use crate::{dashboard, mcp::tools, state::State};
 use actix_web::{

@@ -4,8 +4,8 @@ pub mod email;
 #[cfg(test)]
 mod local_servers;
 pub mod mail;
-pub mod otlp;
 pub mod mcp_client;
+pub mod otlp;
 pub mod outbound;
 mod pause;
 mod provider_http;

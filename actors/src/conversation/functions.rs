@@ -70,7 +70,8 @@ pub async fn invoke(deps: &Deps, function: &Function, arguments: &Value, occasio
     if let Some(place) = place {
         let took = Duration::from_millis(u64::try_from(invoked.duration_ms).unwrap_or(0));
         let span = place.span(span_id(id), "function", began, took);
-        deps.traces.record([told(span, function, invoked.status, invoked.http_status)]);
+        deps.traces
+            .record([told(span, function, invoked.status, invoked.http_status)]);
     }
     Ok(invoked)
 }
@@ -101,7 +102,15 @@ async fn call_tool(
         url: asked.url,
         headers: &headers,
     };
-    let called = mcp_client::call(&deps.outbound, server, &mcp.tool, arguments, asked.timeout, ANSWER_LIMIT).await;
+    let called = mcp_client::call(
+        &deps.outbound,
+        server,
+        &mcp.tool,
+        arguments,
+        asked.timeout,
+        ANSWER_LIMIT,
+    )
+    .await;
     let (status, output) = match called.outcome {
         Ok(output) => (InvocationStatus::Succeeded, output),
         Err(Fault::Failed(Failure::Timeout)) => (InvocationStatus::TimedOut, timed_out()),
@@ -180,6 +189,7 @@ fn told(mut span: Span, function: &Function, status: InvocationStatus, http_stat
         InvocationStatus::Succeeded => None,
         InvocationStatus::Failed => Some("failed".into()),
         InvocationStatus::TimedOut => Some("timed_out".into()),
+        InvocationStatus::Canceled => Some("canceled".into()),
     };
     span
 }

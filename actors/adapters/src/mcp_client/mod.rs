@@ -35,10 +35,10 @@ pub struct Called {
 
 /// The server's tools, or only the one of that name. `timeout`: for all of it.
 #[boxed]
-pub async fn list(
-    outbound: &Outbound,
-    server: Server<'_>,
-    wanted: Option<&str>,
+pub async fn list<'a>(
+    outbound: &'a Outbound,
+    server: Server<'a>,
+    wanted: Option<&'a str>,
     timeout: Duration,
 ) -> Result<Listing, Fault> {
     let mut exchange = Exchange::with(outbound, server, timeout);
@@ -48,11 +48,11 @@ pub async fn list(
 
 /// Calls a tool once. `timeout`: for all of it, `limit`: bytes of its answer.
 #[boxed]
-pub async fn call(
-    outbound: &Outbound,
-    server: Server<'_>,
-    tool: &str,
-    arguments: &Value,
+pub async fn call<'a>(
+    outbound: &'a Outbound,
+    server: Server<'a>,
+    tool: &'a str,
+    arguments: &'a Value,
     timeout: Duration,
     limit: usize,
 ) -> Called {

@@ -154,7 +154,10 @@ impl Exporter {
                 }
             }
             // Whoever has stopped waiting has a process to end.
-            waiting.into_iter().for_each(|done| drop(done.send(())));
+            for done in waiting {
+                // Whoever waited may have gone.
+                let _gone = done.send(());
+            }
             if self.is_over() {
                 break;
             }
