@@ -53,16 +53,7 @@ pub(super) async fn plant(
     threads: &Threads,
 ) -> Result<Planted, CannotStart> {
     let after_commits: Arc<AfterCommits> = Arc::default();
-    let setup = writer::Setup {
-        db: opened.db.clone(),
-        clock: clock.clone(),
-        ids: opened.ids.clone(),
-        terms: settings.credits()?,
-        keyring: keyring.clone(),
-        after: after_commits.clone(),
-        fence: opened.fence.clone(),
-        limit: settings.commit_timeout()?,
-    };
+    let setup = writer_setup(settings, &opened, &keyring, clock, &after_commits)?;
     let (commits, writer) = spawn_on(&threads.writer()?, Writer::start(setup))
         .await
         .map_err(unreadable)?;
@@ -122,6 +113,25 @@ pub(super) async fn plant(
         after_commits,
         arbiters,
         writer,
+    })
+}
+
+fn writer_setup(
+    settings: &Settings,
+    opened: &Opened,
+    keyring: &Arc<Keyring>,
+    clock: &Clock,
+    after: &Arc<AfterCommits>,
+) -> Result<writer::Setup, CannotStart> {
+    Ok(writer::Setup {
+        db: opened.db.clone(),
+        clock: clock.clone(),
+        ids: opened.ids.clone(),
+        terms: settings.credits()?,
+        keyring: keyring.clone(),
+        after: after.clone(),
+        fence: opened.fence.clone(),
+        limit: settings.commit_timeout()?,
     })
 }
 

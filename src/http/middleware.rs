@@ -20,7 +20,7 @@ use actix_web::{
     error::InternalError,
     http::{
         Method,
-        header::{self, HeaderName, HeaderValue},
+        header::{self, HeaderMap, HeaderName, HeaderValue},
     },
     middleware::Next,
     web::Bytes,
@@ -94,25 +94,29 @@ pub async fn frame(
         traced.end(&state.deps, (known, &pattern), &response, took);
     }
     tracing::debug!(request_id = id, %method, route = pattern, status, ms = seconds * 1000.0, "request");
-    let headers = response.headers_mut();
-    let mut put = |name: &'static str, value: &str| {
-        if let Ok(value) = HeaderValue::from_str(value) {
-            headers.insert(HeaderName::from_static(name), value);
-        }
-    };
-    put("x-request-id", &id);
-    put("x-content-type-options", "nosniff");
-    put("referrer-policy", "no-referrer");
-    put("x-frame-options", "DENY");
-    if !headers.contains_key(header::CACHE_CONTROL) {
-        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    }
+    add_to_every_answer(response.headers_mut(), &id);
     let (request, mut response) = response.into_parts();
     if method == Method::HEAD {
         // Dropped here: what is streamed would otherwise go on for nobody.
         response = response.map_body(|_, body| BoxBody::new(LeftOut(body.size())));
     }
     Ok(ServiceResponse::new(request, keep_back(unread, response)))
+}
+
+/// What every answer carries.
+fn add_to_every_answer(headers: &mut HeaderMap, id: &str) {
+    let mut put = |name: &'static str, value: &str| {
+        if let Ok(value) = HeaderValue::from_str(value) {
+            headers.insert(HeaderName::from_static(name), value);
+        }
+    };
+    put("x-request-id", id);
+    put("x-content-type-options", "nosniff");
+    put("referrer-policy", "no-referrer");
+    put("x-frame-options", "DENY");
+    if !headers.contains_key(header::CACHE_CONTROL) {
+        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    }
 }
 
 /// Methods that nobody knows count as one: strangers make them up.

@@ -23,6 +23,10 @@ pub(super) fn of(route: &Route, contracts: &mut Contracts) -> Value {
         "What the request asks for cannot be done; `code` says why.",
         &errors::of(route),
     );
+    if route.path == "/mcp" {
+        // Or an error of JSON-RPC's, whose code is a number.
+        answers["4XX"]["content"]["application/json"]["schema"] = json!({ "type": "object" });
+    }
     answers["default"] = errors::answer("The service cannot do it now, or has failed.", &errors::OURS);
     answers
 }
@@ -51,8 +55,9 @@ fn content(route: &Route, contracts: &mut Contracts) -> Option<Value> {
         _ if route.path.ends_with("/stream") => "text/event-stream",
         "/metrics" => "text/plain",
         "/v1/_internal/twilio/inbound" => "text/xml",
-        // JSON-RPC says what is in it.
-        "/mcp" | "/healthz" | "/readyz" | "/openapi.json" => {
+        // JSON-RPC says what is in it; a list of messages is answered by a list.
+        "/mcp" => return Some(json!({ "application/json": { "schema": { "type": ["object", "array"] } } })),
+        "/healthz" | "/readyz" | "/openapi.json" => {
             return Some(json!({ "application/json": { "schema": { "type": "object" } } }));
         }
         _ => return None,

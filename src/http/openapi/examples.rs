@@ -34,7 +34,8 @@ pub(super) fn add(document: &mut Value) {
                     values: &values,
                     is_whole,
                 };
-                for (kind, content) in answer["content"].as_object_mut().into_iter().flatten() {
+                let content = answer.get_mut("content").and_then(Value::as_object_mut);
+                for (kind, content) in content.into_iter().flatten() {
                     if let Some(example) = examples::answer(&method, path) {
                         content["example"] = example.clone();
                     } else if kind == "application/json" {

@@ -144,7 +144,7 @@ fn asked(lived: &Lived) -> Vec<(&'static str, Value, String)> {
         ("list_campaigns", json!({ "status": "draft" }), draft.clone()),
         ("get_campaign", json!({ "id": campaign }), r#""completed":1"#.into()),
         ("get_campaign_statistics", json!({ "id": campaign }), campaign.clone()),
-        ("get_campaign_report", json!({ "id": campaign }), format!("{contact},")),
+        ("get_campaign_report", json!({ "id": campaign }), contact.clone()),
         (
             "list_campaign_contacts",
             json!({ "id": campaign, "status": "completed" }),

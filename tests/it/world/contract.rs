@@ -84,9 +84,11 @@ pub fn check(method: &Method, path: &str, status: StatusCode, body: &Value) {
     let error = json!({ "$ref": format!("{PREFIX}Error") });
     let answers = operation["responses"].as_object().unwrap();
     let schema = if status.is_success() {
-        let (_, answer) = answers.iter().find(|(status, _)| status.starts_with('2')).unwrap();
+        let exact = answers.get(status.as_str());
+        let any = || answers.iter().find(|(status, _)| status.starts_with('2')).unwrap().1;
+        let answer = exact.unwrap_or_else(any);
         answer.pointer("/content/application~1json/schema")
-    } else if body.get("error").is_some_and(Value::is_object) {
+    } else if body.get("error").is_some_and(Value::is_object) && body.get("jsonrpc").is_none() {
         Some(&error)
     } else {
         None

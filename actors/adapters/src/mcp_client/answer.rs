@@ -55,6 +55,9 @@ impl AnswerReader {
         if self.found.is_some() {
             return ControlFlow::Break(());
         }
+        if piece.is_empty() {
+            return ControlFlow::Continue(());
+        }
         if matches!(self.body, Body::Unknown) {
             match self.body_of(content_type) {
                 Some(body) => self.body = body,

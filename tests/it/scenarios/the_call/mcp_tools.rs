@@ -135,7 +135,7 @@ on_both! {
             (Reply::Error(-32602, "unknown tool"), "failed", 200, "the MCP server refused: unknown tool (-32602)"),
             (Reply::Status(500), "failed", 500, "the MCP server answered 500"),
             (Reply::Status(302), "failed", 302, "the MCP server answered 302"),
-            (Reply::Status(202), "failed", 202, "holds no answer"),
+            (Reply::Status(202), "failed", 202, "is neither `application/json` nor `text/event-stream`"),
             (Reply::Raw("text/html", "<p>Hello!</p>".into()), "failed", 200, "is neither `application/json` nor `text/event-stream`"),
             (Reply::Raw("application/json", "[".repeat(5_000)), "failed", 200, "is not JSON"),
             (Reply::Endless, "failed", 200, "the answer is larger than 64 KiB"),
