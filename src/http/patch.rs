@@ -22,8 +22,14 @@ impl<T: schemars::JsonSchema> schemars::JsonSchema for Patch<T> {
         };
         // What may be left out when it is made may be set back.
         if let Some(properties) = schema.get_mut("properties").and_then(|fields| fields.as_object_mut()) {
-            for (_, field) in properties.iter_mut().filter(|(name, _)| !is_required(name)) {
-                allow_null(field);
+            for (name, field) in properties.iter_mut() {
+                // What is left out of a patch stays as it is.
+                if let Some(field) = field.as_object_mut() {
+                    field.shift_remove("default");
+                }
+                if !is_required(name) {
+                    allow_null(field);
+                }
             }
         }
         schema
@@ -55,10 +61,8 @@ fn allow_null(schema: &mut Value) {
     // What is said where it is used stays there.
     let mut about = Map::new();
     if let Some(fields) = of_it.as_object_mut() {
-        for name in ["description", "default"] {
-            if let Some(value) = fields.remove(name) {
-                about.insert(name.into(), value);
-            }
+        if let Some(description) = fields.remove("description") {
+            about.insert("description".into(), description);
         }
     }
     about.insert("anyOf".into(), json!([of_it, { "type": "null" }]));

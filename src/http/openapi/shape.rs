@@ -22,6 +22,13 @@ pub(super) fn enumerate(schema: &mut Value) {
                 fields.remove("prefixItems");
                 fields.insert("items".into(), first);
             }
+            // Of what may be anything some can only read it as a schema that says nothing.
+            let properties = fields.get_mut("properties").and_then(Value::as_object_mut);
+            for property in properties.into_iter().flat_map(|all| all.values_mut()) {
+                if *property == Value::Bool(true) {
+                    *property = Map::new().into();
+                }
+            }
             fields.values_mut().for_each(enumerate);
         }
         Value::Array(items) => items.iter_mut().for_each(enumerate),
@@ -75,6 +82,9 @@ mod tests {
             pair,
             json!({ "type": "array", "items": { "type": "string" }, "minItems": 2, "maxItems": 2 })
         );
+        let mut anything = json!({ "properties": { "output": true }, "uniqueItems": true });
+        enumerate(&mut anything);
+        assert_eq!(anything, json!({ "properties": { "output": {} }, "uniqueItems": true }));
         let forms = json!({ "properties": { "brain": { "oneOf": [
             { "type": "object", "properties": { "mode": { "const": "chat", "type": "string" } } },
             { "type": "string", "const": "none" },

@@ -35,7 +35,8 @@ fn validator(schema: &Value) -> Arc<Validator> {
             .collect();
         let mut whole = schema.clone();
         whole["components"] = json!({ "schemas": schemas });
-        Arc::new(jsonschema::validator_for(&whole).unwrap())
+        let options = jsonschema::options().should_validate_formats(true);
+        Arc::new(options.build(&whole).unwrap())
     });
     made.clone()
 }
