@@ -2,7 +2,7 @@
 """Connects the official MCP client to a running Callboard, by standard input and by HTTP, and asks it a few things.
 
     pip install mcp
-    CALLBOARD_URL=http://127.0.0.1:8080 CALLBOARD_API_KEY=vk_test_… CALLBOARD_BIN=target/debug/callboard python3 clients/mcp_check.py
+    CALLBOARD_URL=http://127.0.0.1:8080 CALLBOARD_API_KEY=vk_test_… CALLBOARD_BIN=target/debug/callboard python3 clients/mcp/client.py
 
 The key needs the scopes agents:read, sessions:read and concurrency:read. Nothing is changed. Ends with 0 if all is well.
 """

@@ -1,7 +1,7 @@
-"""An MCP server of the official Python package (pip install 'mcp>=2'), to try functions with by hand.
+"""An MCP server of the official Python package (pip install 'mcp>=2'), whose tools functions can be.
 
-    python clients/mcp_server.py 8765          answers in event streams, with sessions
-    python clients/mcp_server.py 8765 json     answers in JSON, without sessions
+    python clients/mcp/server.py 8765          answers in event streams, with sessions
+    python clients/mcp/server.py 8765 json     answers in JSON, without sessions
 
 Its endpoint is http://127.0.0.1:8765/mcp; a service that runs with --dev may call it.
 """
