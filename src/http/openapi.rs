@@ -150,7 +150,8 @@ fn body(route: &Route, contracts: &mut Contracts) -> Option<Value> {
     }
     if route.path == "/mcp" {
         // JSON-RPC says what is in it.
-        let message = json!({ "application/json": { "schema": { "type": ["object", "array"] } } });
+        let message =
+            json!({ "application/json": { "schema": { "type": ["object", "array"], "items": { "type": "object" } } } });
         return Some(json!({ "required": true, "content": message }));
     }
     let schema = contracts.asked(route.request?);

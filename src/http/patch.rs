@@ -43,7 +43,10 @@ fn allow_null(schema: &mut Value) {
             .as_array()
             .is_some_and(|all| all.iter().any(|one| one["type"] == "null"))
     };
-    if has(&schema["anyOf"]) || has(&schema["oneOf"]) {
+    let may_be_anything = schema
+        .as_object()
+        .is_none_or(|fields| fields.keys().all(|name| name == "description"));
+    if may_be_anything || has(&schema["anyOf"]) || has(&schema["oneOf"]) {
         return;
     }
     if schema.get("enum").is_none() && schema.get("const").is_none() {
@@ -79,6 +82,10 @@ mod tests {
             (
                 json!({ "type": "string", "maxLength": 5 }),
                 json!({ "type": ["string", "null"], "maxLength": 5 }),
+            ),
+            (
+                json!({ "description": "Anything." }),
+                json!({ "description": "Anything." }),
             ),
             (
                 json!({ "type": ["string", "null"] }),

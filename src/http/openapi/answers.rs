@@ -56,7 +56,11 @@ fn content(route: &Route, contracts: &mut Contracts) -> Option<Value> {
         "/metrics" => "text/plain",
         "/v1/_internal/twilio/inbound" => "text/xml",
         // JSON-RPC says what is in it; a list of messages is answered by a list.
-        "/mcp" => return Some(json!({ "application/json": { "schema": { "type": ["object", "array"] } } })),
+        "/mcp" => {
+            return Some(
+                json!({ "application/json": { "schema": { "type": ["object", "array"], "items": { "type": "object" } } } }),
+            );
+        }
         "/healthz" | "/readyz" | "/openapi.json" => {
             return Some(json!({ "application/json": { "schema": { "type": "object" } } }));
         }

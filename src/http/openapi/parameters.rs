@@ -14,7 +14,7 @@ use entities::{
 use rules::event::CATALOGUE;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde_json::{Value, json};
-use std::borrow::Cow;
+use std::{borrow::Cow, collections::BTreeSet};
 
 /// The name of a type of event.
 struct EventTypeName;
@@ -145,6 +145,9 @@ pub(super) fn parameters(route: &Route, contracts: &mut Contracts) -> Vec<Value>
             all.push(told(name, "query", json!({ "type": "string", "format": "date-time" })));
         }
     }
+    // A summary may name one twice, with each of its values.
+    let mut known = BTreeSet::new();
+    filters.retain(|name| known.insert(*name));
     for name in filters {
         all.push(filter(route.path, name, contracts, &told));
     }

@@ -77,7 +77,10 @@ fn everything_is_described() {
             operation["description"].as_str().is_some_and(|text| !text.is_empty()),
             "{method} {path}"
         );
+        let mut known = std::collections::BTreeSet::new();
         for parameter in operation["parameters"].as_array().unwrap() {
+            let name = (parameter["name"].to_string(), parameter["in"].to_string());
+            assert!(known.insert(name), "{method} {path} has two: {parameter}");
             assert!(
                 parameter["description"].as_str().is_some_and(|text| !text.is_empty()),
                 "{method} {path} {parameter}"
