@@ -63,10 +63,9 @@ fn allow_null(schema: &mut Value) {
     let mut of_it = schema.take();
     // What is said where it is used stays there.
     let mut about = Map::new();
-    if let Some(fields) = of_it.as_object_mut() {
-        if let Some(description) = fields.remove("description") {
-            about.insert("description".into(), description);
-        }
+    let description = of_it.as_object_mut().and_then(|fields| fields.remove("description"));
+    if let Some(description) = description {
+        about.insert("description".into(), description);
     }
     about.insert("anyOf".into(), json!([of_it, { "type": "null" }]));
     *schema = about.into();

@@ -229,7 +229,7 @@ mod tests {
             assert_eq!(code(text, latest), (id, expected), "{text}");
         }
         assert_eq!(code("[]", Version::V20250326).1, INVALID_REQUEST);
-        let many = vec!["{}"; MAX_BATCH + 1].join(",");
+        let many = ["{}"; MAX_BATCH + 1].join(",");
         assert_eq!(code(&format!("[{many}]"), Version::V20250326).1, INVALID_REQUEST);
         let deep = "[".repeat(100_000);
         assert_eq!(code(&deep, latest).1, PARSE_ERROR);

@@ -264,6 +264,17 @@ pub(super) fn key_line(row: &api_key::Model) -> Value {
     })
 }
 
+/// Of what was made before these moments some may be gone.
+pub(super) fn retention_line(row: &retention::Model) -> Value {
+    json!({
+        "kind": "retention",
+        "tenant": row.tenant_id,
+        "sessions_until": row.sessions_until,
+        "contacts_until": row.contacts_until,
+        "messages_until": row.messages_until,
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -382,15 +393,4 @@ mod tests {
             assert!(of(on_unknown, group).is_empty(), "{on_unknown} {group}");
         }
     }
-}
-
-/// Of what was made before these moments some may be gone.
-pub(super) fn retention_line(row: &retention::Model) -> Value {
-    json!({
-        "kind": "retention",
-        "tenant": row.tenant_id,
-        "sessions_until": row.sessions_until,
-        "contacts_until": row.contacts_until,
-        "messages_until": row.messages_until,
-    })
 }

@@ -13,6 +13,10 @@ pub(super) fn of(route: &Route, contracts: &mut Contracts) -> Value {
         success["headers"] = json!({ "Location": place });
     }
     let mut answers = json!({ route.status.to_string(): success });
+    if route.summary.contains("; 200 if it is there already") {
+        answers["200"] = answers["201"].clone();
+        answers["200"]["description"] = json!("It is there already.");
+    }
     if route.summary.contains("another one, with 404,") {
         answers["404"] = json!({ "description": "No good link.", "content": texts("text/html") });
     }
