@@ -167,6 +167,9 @@ fn with(method: &str, path: &str, ids: &[(&str, &str)]) -> Value {
     body
 }
 
+/// Fields and codes.
+type Faults = &'static [(&'static str, &'static str)];
+
 on_both! {
     async fn the_examples_of_requests_are_accepted(world: &mut World) {
         let tenant = world.tenant().await;
@@ -251,7 +254,7 @@ on_both! {
             told.collect::<Vec<_>>()
         };
         let owned = |faults: &[(&str, &str)]| faults.iter().map(|(param, code)| ((*param).to_owned(), (*code).to_owned())).collect::<Vec<_>>();
-        let table: [(&str, Value, &[(&str, &str)]); 8] = [
+        let table: [(&str, Value, Faults); 8] = [
             ("/v1/agents", json!({}), &[("name", "required"), ("prompt", "required")]),
             (
                 "/v1/agents",
