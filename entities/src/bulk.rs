@@ -147,6 +147,24 @@ pub fn among<T: Clone + Into<Value>>(text: &mut String, backend: DbBackend, keys
     }
 }
 
+/// Removes the rows of a table that have these keys, each with one look-up. Two lists of values would be tried in every pair.
+pub async fn remove_by_key(db: &Connection, table: &str, key: &[&str], rows: &[Vec<Value>]) -> Result<()> {
+    let (backend, columns) = (db.get_database_backend(), key.join(", "));
+    for chunk in table::chunks(backend, rows, key.len()) {
+        let known = Table::of(backend, chunk.len(), key.len());
+        let mut text = format!("WITH v ({columns}) AS (");
+        known.write(&mut text, 1);
+        let _ = write!(
+            text,
+            ") DELETE FROM {table} WHERE ({columns}) IN (SELECT {columns} FROM v)"
+        );
+        let values = known.values(chunk.len(), |row, column| chunk[row][column].clone());
+        db.execute_raw(Statement::from_sql_and_values(backend, text, values))
+            .await?;
+    }
+    Ok(())
+}
+
 /// Adds the `n`th placeholder, from 1.
 ///
 /// On SQLite it has no number: a numbered one is a name to SQLite, looked up by a walk over all names before it, and binding

@@ -285,17 +285,6 @@ pub async fn remove(db: &Connection, id: ContactId) -> Result<()> {
     Ok(())
 }
 
-/// Has the campaign any?
-#[boxed]
-pub async fn any_of(db: &Connection, campaign: CampaignId) -> Result<bool> {
-    let select = Entity::find()
-        .select_only()
-        .column(Column::Id)
-        .filter(Column::CampaignId.eq(campaign));
-    let found: Option<ContactId> = select.limit(1).into_tuple().one(db).await?;
-    Ok(found.is_some())
-}
-
 /// Removes at most `limit` contacts of a campaign that was deleted, or is over.
 #[boxed]
 pub async fn remove_some(db: &Connection, campaign: CampaignId, limit: u64) -> Result<u64> {

@@ -155,13 +155,10 @@ pub async fn last_seqs(
 
 /// Removes the intents of these sessions to these numbers. No cap counts them any more.
 #[boxed]
-pub async fn remove(db: &Connection, owner: (TenantId, Env), numbers: &[E164], sessions: &[SessionId]) -> Result<()> {
-    Entity::delete_many()
-        .filter(Column::TenantId.eq(owner.0))
-        .filter(Column::Env.eq(owner.1))
-        .filter(Column::PhoneNumber.is_in(numbers.iter().cloned()))
-        .filter(Column::SessionId.is_in(sessions.iter().copied()))
-        .exec(db)
-        .await?;
-    Ok(())
+pub async fn remove(db: &Connection, (tenant, env): (TenantId, Env), calls: &[(E164, SessionId)]) -> Result<()> {
+    let key = |(number, session): &(E164, SessionId)| -> Vec<Value> {
+        vec![tenant.into(), env.into(), number.clone().into(), (*session).into()]
+    };
+    let rows: Vec<_> = calls.iter().map(key).collect();
+    bulk::remove_by_key(db, "dials", &["tenant_id", "env", "phone_number", "session_id"], &rows).await
 }

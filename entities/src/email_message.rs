@@ -141,6 +141,7 @@ impl Messages for Entity {
     const WAKE_AT: Column = Column::WakeAt;
     const SENT_AT: Column = Column::SentAt;
     const ENDED_AT: Column = Column::EndedAt;
+    const ADDRESS: Column = Column::ToAddress;
     /// What can be unsubscribed by a link is kept.
     fn is_over(kept_until: Moment) -> Condition {
         let old = Condition::any()

@@ -20,6 +20,8 @@ pub trait Messages: EntityTrait {
     const WAKE_AT: Self::Column;
     const SENT_AT: Self::Column;
     const ENDED_AT: Self::Column;
+    /// To whom it goes.
+    const ADDRESS: Self::Column;
     /// Those that wait for nothing any more and may go, of which some are kept until a moment that is said.
     fn is_over(kept_until: Moment) -> Condition;
 }
@@ -88,14 +90,14 @@ pub async fn due<M: Messages>(
     keys::of(db, keys::due(waiting, M::WAKE_AT, by, limit), M::KEY).await
 }
 
-/// The tenant's messages that were made before then and may go, in their order, behind `after`.
+/// The tenant's messages that were made before then and may go, in their order, behind `after`; and to whom they went.
 pub async fn over<M: Messages>(
     db: &Connection,
     (of, env): (TenantId, Env),
     (before, kept_until): (Moment, Moment),
     after: Option<M::Id>,
     limit: u64,
-) -> Result<Vec<M::Id>> {
+) -> Result<Vec<(M::Id, String)>> {
     let [tenant, its_env, id] = M::KEY;
     let select = M::find()
         .filter(tenant.eq(of))
@@ -103,6 +105,6 @@ pub async fn over<M: Messages>(
         .filter(id.lt(ids::floor(before)))
         .filter(M::is_over(kept_until))
         .select_only()
-        .column(id);
+        .columns([id, M::ADDRESS]);
     Ok(page::next(select, id, after, limit).into_tuple().all(db).await?)
 }

@@ -152,3 +152,29 @@ pub async fn last_seq(db: &Connection) -> Result<i64> {
         .column_as(Expr::cust("CAST(COALESCE(MAX(seq), 0) AS BIGINT)"), "last");
     Ok(select.into_tuple().one(db).await?.unwrap_or(0))
 }
+
+/// Removes the intents of these messages to these addresses. No cap counts them any more.
+pub async fn remove<I: Copy + Into<Value>>(
+    db: &Connection,
+    (tenant, env): (TenantId, Env),
+    channel: Channel,
+    messages: &[(I, String)],
+) -> Result<()> {
+    let key = |(message, address): &(I, String)| -> Vec<Value> {
+        vec![
+            tenant.into(),
+            env.into(),
+            channel.into(),
+            address.clone().into(),
+            (*message).into(),
+        ]
+    };
+    let rows: Vec<_> = messages.iter().map(key).collect();
+    bulk::remove_by_key(
+        db,
+        "message_sends",
+        &["tenant_id", "env", "channel", "address", "message_id"],
+        &rows,
+    )
+    .await
+}

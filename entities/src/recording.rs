@@ -223,12 +223,15 @@ pub async fn with_sound(
     Ok(rows.iter().map(|row| (row.session_id, row.key())).collect())
 }
 
-/// Removes what is left of recordings of these sessions: there is no sound.
+/// Removes what is left of recordings of these sessions, of which there is no sound, and who has heard them.
 #[boxed]
 pub async fn remove(db: &Connection, sessions: &[SessionId]) -> Result<()> {
-    Entity::delete_many()
-        .filter(Column::SessionId.is_in(sessions.iter().copied()))
+    let these = || Column::SessionId.is_in(sessions.iter().copied());
+    let gone = Entity::find().select_only().column(Column::Id).filter(these());
+    read::Entity::delete_many()
+        .filter(read::Column::RecordingId.in_subquery(gone.into_query()))
         .exec(db)
         .await?;
+    Entity::delete_many().filter(these()).exec(db).await?;
     Ok(())
 }

@@ -145,6 +145,7 @@ impl Messages for Entity {
     const WAKE_AT: Column = Column::WakeAt;
     const SENT_AT: Column = Column::SentAt;
     const ENDED_AT: Column = Column::EndedAt;
+    const ADDRESS: Column = Column::ToNumber;
     fn is_over(_: Moment) -> Condition {
         Condition::all().add(Expr::cust("phase NOT IN ('scheduled', 'queued', 'sending')"))
     }

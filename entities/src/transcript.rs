@@ -8,7 +8,7 @@ use crate::{
     values::Moment,
 };
 use schemars::JsonSchema;
-use sea_orm::{FromJsonQueryResult, entity::prelude::*};
+use sea_orm::{FromJsonQueryResult, QuerySelect, entity::prelude::*};
 use serde::{Deserialize, Serialize, Serializer};
 use std::collections::HashMap;
 
@@ -166,6 +166,18 @@ pub async fn add(db: &Connection, entries: &[(SessionId, Entry)]) -> error::Resu
         bulk::save(db, &rows, OnConflict::Replace).await?;
     }
     Ok(())
+}
+
+/// Those of which something is kept.
+#[boxed]
+pub async fn kept_of(db: &Connection, sessions: &[SessionId]) -> error::Result<Vec<SessionId>> {
+    let these = Entity::find().filter(Column::SessionId.is_in(sessions.iter().copied()));
+    Ok(these
+        .select_only()
+        .column(Column::SessionId)
+        .into_tuple()
+        .all(db)
+        .await?)
 }
 
 /// Nothing of what was said in these sessions is left.

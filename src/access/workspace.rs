@@ -80,14 +80,16 @@ fn differences(before: &tenant::Model, after: &tenant::Model) -> Vec<(&'static s
     all
 }
 
-/// The server keeps messages as long as events: nobody can ask for more.
-pub fn check_retention(asked: &Retention, events: Duration) -> Result<()> {
+/// The server keeps messages as long as events: nobody can ask for more. What was asked for before the operator lowered that stays.
+pub fn check_retention(before: &Retention, asked: &Retention, events: Duration) -> Result<()> {
     let most = events.as_secs() / (24 * 3600);
     match asked.messages_days {
-        Some(days) if u64::from(days.get().unsigned_abs()) > most => Err(Error::invalid(
-            "messages_days",
-            format!("must be at most {most}: so long this server keeps messages (`event_retention_days`)"),
-        )),
+        Some(days) if asked.messages_days != before.messages_days && u64::from(days.get().unsigned_abs()) > most => {
+            Err(Error::invalid(
+                "messages_days",
+                format!("must be at most {most}: so long this server keeps messages (`event_retention_days`)"),
+            ))
+        }
         _ => Ok(()),
     }
 }

@@ -33,9 +33,9 @@ pub struct Asked {
     /// Contacts, from the completion of their campaign on
     #[arg(long, value_name = "DAYS", value_parser = days::<1>)]
     contacts_days: Option<Days<1>>,
-    /// SMS and e-mails that have ended; at most `event_retention_days`
-    #[arg(long, value_name = "DAYS", value_parser = days::<1>)]
-    messages_days: Option<Days<1>>,
+    /// SMS and e-mails that have ended; at least 8 days, at most `event_retention_days`
+    #[arg(long, value_name = "DAYS", value_parser = days::<8>)]
+    messages_days: Option<Days<8>>,
     /// Lists that were read in
     #[arg(long, value_name = "DAYS", value_parser = days::<1>)]
     imports_days: Option<Days<1>>,
@@ -56,7 +56,7 @@ pub async fn run(
     kept.contacts_days = asked.contacts_days.map_or(kept.contacts_days, |days| days.0);
     kept.messages_days = asked.messages_days.map_or(kept.messages_days, |days| days.0);
     kept.imports_days = asked.imports_days.map_or(kept.imports_days, |days| days.0);
-    workspace::check_retention(&kept, settings.limits()?.retention.events)?;
+    workspace::check_retention(&known.settings(), &kept, settings.limits()?.retention.events)?;
     let transaction = db.begin().await.map_err(Error::from)?;
     let kept = workspace::change_retention(&transaction, by, &tenant, &known, &kept).await?;
     transaction.commit().await.map_err(Error::from)?;

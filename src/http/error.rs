@@ -186,9 +186,22 @@ fn refused(field: &str, reason: &str) -> (StatusCode, &'static str, String, Opti
     (
         StatusCode::UNPROCESSABLE_ENTITY,
         "validation_failed",
-        sentence(field, reason),
-        Some(field.to_owned()).filter(|field| !field.is_empty()),
+        short(sentence(field, reason), SENTENCE),
+        Some(short(field.to_owned(), FIELD)).filter(|field| !field.is_empty()),
     )
+}
+
+/// Characters of a field's name, and of a sentence: names come from whoever has sent them, and what is told is kept with its
+/// `Idempotency-Key`.
+const FIELD: usize = 200;
+const SENTENCE: usize = 2_000;
+
+fn short(mut text: String, most: usize) -> String {
+    if let Some((end, _)) = text.char_indices().nth(most) {
+        text.truncate(end);
+        text.push('…');
+    }
+    text
 }
 
 fn rate_limited(limit: &str, reason: &str) -> (StatusCode, &'static str, String, Option<String>) {
@@ -222,9 +235,9 @@ struct Detail {
 impl From<Fault> for Detail {
     fn from(fault: Fault) -> Self {
         Detail {
-            message: sentence(&fault.field, &fault.reason),
+            message: short(sentence(&fault.field, &fault.reason), SENTENCE),
             code: fault.code.as_str(),
-            param: fault.field,
+            param: short(fault.field, FIELD),
         }
     }
 }

@@ -296,7 +296,7 @@ pub fn merged<T: DeserializeOwned>(before: Value, patch: Value) -> Result<T, Api
 /// The same for what is left of a body when `taken` was taken out of it, which is allowed, too.
 pub fn parse_rest<T: DeserializeOwned>(rest: Value, good: &Value, taken: &str) -> Result<T, Error> {
     shape::parse_all(rest, good).map_err(|mut faults| {
-        for fault in &mut faults {
+        for fault in faults.iter_mut().filter(|fault| !fault.field.contains('.')) {
             fault.reason = fault
                 .reason
                 .replacen("; allowed: ", &format!("; allowed: `{taken}`, "), 1);

@@ -37,7 +37,12 @@ use std::{future::poll_fn, pin::Pin};
 /// Bytes of a body. Arguments are short.
 const MAX_BODY: usize = 64 * 1024;
 /// What the requests of a tool take over from the one that asks for it: who asks, and from where.
-const TAKEN_OVER: [HeaderName; 3] = [AUTHORIZATION, HOST, HeaderName::from_static("x-forwarded-for")];
+const TAKEN_OVER: [HeaderName; 4] = [
+    AUTHORIZATION,
+    HOST,
+    HeaderName::from_static("traceparent"),
+    HeaderName::from_static("x-forwarded-for"),
+];
 
 /// POST /mcp
 pub async fn post(state: Data<State>, request: HttpRequest, payload: web::Payload) -> ApiResult<HttpResponse> {

@@ -140,6 +140,9 @@ fn operation(route: &Route, contracts: &mut Contracts) -> Value {
     operation
 }
 
+/// Requests that are whole without a body.
+const MAY_LACK_BODY: [&str; 4] = ["/duplicate", "/transfer", "/replay", "/rotate_secret"];
+
 fn body(route: &Route, contracts: &mut Contracts) -> Option<Value> {
     let texts = |kind: &str| json!({ "required": true, "content": { kind: { "schema": { "type": "string" } } } });
     if route.summary.contains("`Content-Type: text/csv`") {
@@ -159,7 +162,9 @@ fn body(route: &Route, contracts: &mut Contracts) -> Option<Value> {
         true => "multipart/form-data",
         false => "application/json",
     };
-    Some(json!({ "required": contracts.is_required(&schema), "content": { kind: { "schema": schema } } }))
+    Some(
+        json!({ "required": !MAY_LACK_BODY.iter().any(|end| route.path.ends_with(end)), "content": { kind: { "schema": schema } } }),
+    )
 }
 
 /// Without its full stop.

@@ -34,7 +34,7 @@ pub async fn change(
     let mut asked = kept.clone();
     rules::shape::merge(&mut asked, patch);
     let asked: Retention = extract::parse_value(asked, &kept)?;
-    workspace::check_retention(&asked, state.deps.limits.retention.events)?;
+    workspace::check_retention(&known.settings(), &asked, state.deps.limits.retention.events)?;
     let by = Author::user(&state.deps, &member.user, &member.login_hash);
     let changed = state.deps.writer.run(tenant.id, move |db| {
         let (by, known, tenant) = (by.clone(), known.clone(), tenant.clone());

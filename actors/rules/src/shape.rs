@@ -70,10 +70,10 @@ fn misshapen(path: &str, error: &serde_json::Error) -> Misshapen {
     let field = ["unknown field `", "missing field `", "duplicate field `"]
         .iter()
         .find_map(|start| text.strip_prefix(start)?.split_once('`'));
-    let last = parent.rsplit('.').next().unwrap_or_default();
+    let names_it = |field: &str| parent == field || parent.ends_with(&format!(".{field}"));
     let param = match field {
         Some((field, _)) if parent.is_empty() => field.to_owned(),
-        Some((field, _)) if last != field => format!("{parent}.{field}"),
+        Some((field, _)) if !names_it(field) => format!("{parent}.{field}"),
         Some(_) | None => parent.to_owned(),
     };
     Misshapen {
@@ -89,6 +89,8 @@ fn code(said: &str) -> FaultCode {
         ("unknown field `", FaultCode::UnknownField),
         ("duplicate field `", FaultCode::DuplicateField),
         ("invalid type: ", FaultCode::InvalidType),
+        // Of a choice that is given as something else than a text.
+        ("expected value", FaultCode::InvalidType),
     ];
     let known = codes.iter().find(|(start, _)| said.starts_with(start));
     known.map_or(FaultCode::InvalidValue, |(_, code)| *code)

@@ -1,5 +1,5 @@
 import { Webhook } from 'standardwebhooks';
-import type { Envelope, Webhooks } from './generated/types.gen.js';
+import type { Event as Envelope, Webhooks } from './generated/types.gen.js';
 
 /** What a webhook says. Its `type` tells TypeScript what its `data` is. A newer server may send types that are unknown here. */
 export type WebhookEvent = EventOf<Webhooks>;

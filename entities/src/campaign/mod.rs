@@ -344,18 +344,20 @@ pub async fn first_deleted(db: &Connection) -> Result<Option<CampaignId>> {
     Ok(select.into_tuple().one(db).await?)
 }
 
-/// The tenant's first campaign behind `after` that was completed before then.
+/// A campaign of the tenant's that was completed before then and has contacts still.
 #[boxed]
 pub async fn completed_before(
     db: &Connection,
     (tenant, env): (TenantId, Env),
     before: Moment,
-    after: Option<CampaignId>,
 ) -> Result<Option<CampaignId>> {
+    let has_contacts = Expr::cust("EXISTS (SELECT 1 FROM contacts WHERE contacts.campaign_id = campaigns.id)");
     let select = owned(tenant, env)
         .filter(Column::Status.eq(Status::Completed))
         .filter(Column::CompletedAt.lt(before))
+        .filter(has_contacts)
         .select_only()
-        .column(Column::Id);
-    Ok(page::next(select, Column::Id, after, 1).into_tuple().one(db).await?)
+        .column(Column::Id)
+        .limit(1);
+    Ok(select.into_tuple().one(db).await?)
 }

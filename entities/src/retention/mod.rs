@@ -12,7 +12,7 @@ use crate::{
     workspace_lease::Share,
 };
 use schemars::JsonSchema;
-use sea_orm::{Condition, entity::prelude::*, sea_query::Expr};
+use sea_orm::{Condition, QuerySelect, entity::prelude::*, sea_query::Expr};
 use serde::{Deserialize, Serialize};
 
 /// How many days a workspace keeps things; null: for ever, and messages as long as the server keeps them.
@@ -29,10 +29,10 @@ pub struct Retention {
     /// Contacts, from the day on which their campaign was completed.
     #[serde(default)]
     pub contacts_days: Option<Bounded<1, 3650>>,
-    /// SMS and e-mails that have ended, from the day on which they were made; no longer than the server keeps them. E-mails by which
-    /// somebody can unsubscribe are kept for 60 days at least.
+    /// SMS and e-mails that have ended, from the day on which they were made, and what caps count of them; at least 8, and no longer than
+    /// the server keeps them. E-mails by which somebody can unsubscribe are kept for 60 days at least.
     #[serde(default)]
-    pub messages_days: Option<Bounded<1, 3650>>,
+    pub messages_days: Option<Bounded<8, 3650>>,
     /// Lists that were read in, without their contents, from the end of that on.
     #[serde(default)]
     pub imports_days: Option<Bounded<1, 3650>>,
@@ -150,6 +150,16 @@ pub async fn set(db: &Connection, known: &Model, to: &Retention, now: Moment) ->
     match changed.rows_affected {
         1 => of(db, known.tenant_id, now).await,
         _ => Err(Error::Stale),
+    }
+}
+
+/// Is it as it was known? Asked inside the transaction that removes something; whoever changes it meanwhile waits for that.
+#[boxed]
+pub async fn still(db: &Connection, tenant: TenantId, version: i32) -> Result<()> {
+    let held = Entity::find_by_id(tenant).lock_shared().one(db).await?;
+    match held {
+        Some(row) if row.version == version => Ok(()),
+        Some(_) | None => Err(Error::Stale),
     }
 }
 

@@ -16,12 +16,15 @@ use crate::{
 #[boxed]
 pub async fn remove(db: &Transaction, owner: (TenantId, Env), those: &[Old]) -> Result<()> {
     let ids: Vec<SessionId> = those.iter().map(|one| one.id).collect();
-    let numbers: Vec<E164> = those.iter().filter_map(|one| one.to_number.clone()).collect();
+    let calls: Vec<(E164, SessionId)> = those
+        .iter()
+        .filter_map(|one| Some((one.to_number.clone()?, one.id)))
+        .collect();
     transcript::remove(db, &ids).await?;
     evaluation::remove(db, &ids).await?;
     answer::remove(db, &ids).await?;
     recording::remove(db, &ids).await?;
     room::remove(db, &ids).await?;
-    dial::remove(db, owner, &numbers, &ids).await?;
+    dial::remove(db, owner, &calls).await?;
     session::remove(db, owner, &ids).await
 }

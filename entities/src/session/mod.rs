@@ -10,7 +10,7 @@ mod status;
 
 pub use by_key::{KeyFull, KeyUse, key_use, waiting_of_key};
 pub use latency::Latency;
-pub use old::{Old, first_open, old, remove};
+pub use old::{Old, made_before, old, remove};
 pub use options::{Detection, Digits, Options, Recorded, Sandbox, SandboxOutcome, Step, Voicemail, VoicemailAction};
 pub use quality::Quality;
 pub use queries::{Filter, all_after, list, load, load_even_deleted, of_ids, trace};

@@ -1,5 +1,5 @@
 //! Sessions whose time is over.
-use super::{Column, Entity, owned};
+use super::{Column, Entity};
 use crate::{
     boxed,
     connection::Connection,
@@ -41,17 +41,27 @@ pub async fn old(
     Ok(rows.into_iter().map(|(id, to_number)| Old { id, to_number }).collect())
 }
 
-/// The first one that has not ended.
+/// The tenant's sessions behind `after` that were made before then, in their order; and whether each had ended by then.
 #[boxed]
-pub async fn first_open(db: &Connection, (tenant, env): (TenantId, Env)) -> Result<Option<SessionId>> {
-    let select = owned(tenant, env)
-        .filter(Expr::cust("phase <> 'ended'"))
+pub async fn made_before(
+    db: &Connection,
+    (tenant, env): (TenantId, Env),
+    before: Moment,
+    after: Option<SessionId>,
+    limit: u64,
+) -> Result<Vec<(SessionId, bool)>> {
+    let select = Entity::find()
+        .filter(Column::TenantId.eq(tenant))
+        .filter(Column::Env.eq(env))
+        .filter(Column::Id.lt(SessionId::floor(before)))
         .select_only()
-        .column(Column::Id);
-    Ok(page::next(select, Column::Id, None::<SessionId>, 1)
+        .columns([Column::Id, Column::EndedAt]);
+    let rows: Vec<(SessionId, Option<Moment>)> = page::next(select, Column::Id, after, limit)
         .into_tuple()
-        .one(db)
-        .await?)
+        .all(db)
+        .await?;
+    let is_over = |ended_at: Option<Moment>| ended_at.is_some_and(|at| at < before);
+    Ok(rows.into_iter().map(|(id, ended_at)| (id, is_over(ended_at))).collect())
 }
 
 /// Removes their rows.

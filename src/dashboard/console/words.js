@@ -1730,7 +1730,7 @@ export const words = {
         sessions_days: 'With transcripts, answers and recordings. At least 8: a number’s calls are counted over a week.',
         transcripts_days: 'Empty: as long as the calls.',
         contacts_days: 'The campaign keeps its counts.',
-        messages_days: 'Empty: as long as this server keeps events.',
+        messages_days: 'At least 8. Empty: as long as this server keeps events.',
         imports_days: 'Their names and refused rows; the contacts stay.',
       },
       afterOptOut: (period) => `After an objection a recording is kept for ${period} at most.`,

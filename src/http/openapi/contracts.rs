@@ -40,13 +40,6 @@ impl Contracts {
         of(&mut self.given).to_value()
     }
 
-    /// Must that body be sent? One without a required field may be left out.
-    pub fn is_required(&self, body: &Value) -> bool {
-        let name = body["$ref"].as_str().and_then(|path| path.rsplit('/').next());
-        let named = name.and_then(|name| self.asked.definitions().get(name));
-        named.is_none_or(|schema| schema.get("required").is_some())
-    }
-
     /// All schemas: as they are asked for, and as they are given.
     pub fn take(mut self) -> (Map<String, Value>, Map<String, Value>) {
         let asked = self.asked.take_definitions(true).into_iter().collect();
@@ -237,7 +230,6 @@ mod tests {
         let mut contracts = Contracts::new();
         let body = contracts.asked(|all| all.subschema_for::<Order>());
         let answer = contracts.given(|all| all.subschema_for::<OrderView>());
-        assert!(contracts.is_required(&body));
         let (asked, given) = contracts.take();
         let mut document = json!({
             "paths": { "/orders": { "post": { "requestBody": body, "responses": { "201": answer } } } },

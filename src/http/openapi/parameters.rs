@@ -149,7 +149,9 @@ pub(super) fn parameters(route: &Route, contracts: &mut Contracts) -> Vec<Value>
     let mut known = BTreeSet::new();
     filters.retain(|name| known.insert(*name));
     for name in filters {
-        all.push(filter(route.path, name, contracts, &told));
+        let filter = filter(route.path, name, contracts, &told);
+        let is_needed = (route.path, name) == ("/v1/dnc/{id}", "reason");
+        all.push(if is_needed { needed(filter) } else { filter });
     }
     if route.method == Method::POST && matches!(route.access, Access::Needs(_) | Access::NeedsFresh(_)) {
         all.push(told(

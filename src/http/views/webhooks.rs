@@ -242,10 +242,12 @@ impl From<delivery_attempt::Model> for AttemptView {
 /// The event envelope: exactly the bytes that receivers get.
 #[derive(Serialize, JsonSchema)]
 #[serde(transparent)]
+#[schemars(inline)]
 pub struct EventView(#[schemars(with = "Envelope")] pub Box<RawValue>);
 
 /// What an event looks like.
 #[derive(JsonSchema)]
+#[schemars(rename = "Event")]
 #[expect(dead_code, reason = "only its schema is used")]
 pub struct Envelope {
     id: EventId,

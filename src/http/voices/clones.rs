@@ -200,7 +200,12 @@ impl Asked {
         let language = language.as_deref().map(Text::<2, 35>::parse).transpose();
         let language = language.map_err(|why| ApiError::validation("language", why))?;
         language.as_deref().map_or(Ok(()), check_language)?;
-        if self.consent_attested.as_deref() != Some("true") {
+        // Some clients write it as their own language does.
+        if !self
+            .consent_attested
+            .as_ref()
+            .is_some_and(|said| said.eq_ignore_ascii_case("true"))
+        {
             let why = "must be `true`: you need the consent of the person who speaks";
             return Err(ApiError::validation("consent_attested", why));
         }

@@ -5,7 +5,7 @@ use crate::{
     on_both,
     world::{Answer, Tenant, World, minutes},
 };
-use entities::values::Role;
+use entities::values::{Moment, Role};
 use reqwest::Method;
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -108,7 +108,7 @@ on_both! {
         let agent = tenant.agent().await;
         let waits = tenant.api.post("/v1/sessions", json!({ "to_number": "+15002340000", "agent_id": agent, "scheduled_at": later })).await.ok();
         let (status, waits) = (waits["status"].clone(), format!("/v1/sessions/{}", waits["id"].as_str().unwrap()));
-        let asked = json!({ "sessions_days": 9, "transcripts_days": 1, "contacts_days": 3, "messages_days": 3, "imports_days": 1 });
+        let asked = json!({ "sessions_days": 9, "transcripts_days": 1, "contacts_days": 3, "messages_days": 8, "imports_days": 1 });
         assert_eq!(keep(&mut owner, &tenant, asked.clone()).await.ok(), asked);
 
         let sessions = tenant.api.get("/v1/sessions?limit=100").await.ok()["data"].as_array().unwrap().clone();
@@ -136,8 +136,9 @@ on_both! {
         world.leap(days(2)).await;
         assert_eq!(count(&tenant, &format!("{campaign}/contacts")).await, 0);
         assert_eq!(tenant.api.get(&campaign).await.ok()["counts"], counts, "they were called all the same");
-        assert_eq!((count(&tenant, "/v1/sms_messages").await, count(&tenant, "/v1/email_messages").await), (0, 0));
+        assert_eq!((count(&tenant, "/v1/sms_messages").await, count(&tenant, "/v1/email_messages").await), (1, 1));
         assert_eq!(count(&tenant, "/v1/sessions?limit=100").await, 6);
+        let sends = world.rows("message_sends").await;
 
         // The sound first, the row in the next run.
         world.leap(days(6)).await;
@@ -147,7 +148,9 @@ on_both! {
         assert_eq!(tenant.api.get(&waits).await.ok()["status"], status);
         assert_eq!((count(&tenant, "/v1/recordings").await, count(&tenant, "/v1/rooms").await), (0, 0));
         assert!(world.recorded_files().len() < files);
+        assert_eq!((count(&tenant, "/v1/sms_messages").await, count(&tenant, "/v1/email_messages").await), (0, 0));
         assert_eq!(world.rows("dials").await, dials - 4, "the other's are there");
+        assert_eq!(world.rows("message_sends").await, sends - 2, "and what was written to the others' people");
         // Nothing of the other's is missing, and nothing of the books.
         assert_eq!(count(&other, "/v1/sessions?limit=100").await, 5);
         assert_eq!(count(&other, "/v1/sms_messages").await, 1);
@@ -205,7 +208,7 @@ on_both! {
         const DAY_MS: i64 = 86_400_000;
         let tenant = lively(world).await;
         let mut owner = member(world, &tenant, Role::Owner).await;
-        keep(&mut owner, &tenant, json!({ "sessions_days": 8, "transcripts_days": 1, "contacts_days": 1, "messages_days": 1, "imports_days": 1 })).await.ok();
+        keep(&mut owner, &tenant, json!({ "sessions_days": 8, "transcripts_days": 1, "contacts_days": 1, "messages_days": 8, "imports_days": 1 })).await.ok();
         let tables = ["sessions", "transcripts", "contacts", "sms_messages", "email_messages", "imports"];
         let rows = async || {
             let mut rows = Vec::new();
@@ -224,6 +227,54 @@ on_both! {
         assert_eq!(rows().await, before);
         world.leap(days(2)).await;
         let after = rows().await;
-        assert_eq!((after[0], &after[2..]), (before[0], &[0, 0, 0, 0][..]));
+        assert_eq!((after[0], after[2], after[5]), (before[0], 0, 0));
+    }
+
+    /// Calls that overlap are over at different times: one that lasts longer than those after it is not forgotten.
+    async fn what_was_said_goes_from_each_call_however_long_it_was(world: &mut World) {
+        let tenant = world.tenant().await;
+        let mut owner = member(world, &tenant, Role::Owner).await;
+        keep(&mut owner, &tenant, json!({ "transcripts_days": 1 })).await.ok();
+        let agent = tenant.agent().await;
+        let call = async |number: &str, seconds: u64| {
+            let script = json!([{ "say": "Hello." }, { "silence_seconds": seconds }, { "hang_up": true }]);
+            let call = json!({ "to_number": number, "agent_id": agent, "sandbox": { "script": script } });
+            tenant.api.post("/v1/sessions", call).await.ok()["id"].as_str().unwrap().to_owned()
+        };
+        let said = async |id: &str| tenant.api.get(&format!("/v1/sessions/{id}/transcript.json")).await.ok()["turns"].as_array().unwrap().len();
+        let long = call("+15002340000", 9).await;
+        let short = call("+15002340010", 1).await;
+        world.advance(minutes(2)).await;
+        let ended = async |id: &str| Moment::parse(tenant.api.get(&format!("/v1/sessions/{id}")).await.ok()["ended_at"].as_str().unwrap()).unwrap();
+        let (first, last) = (ended(&short).await, ended(&long).await);
+        assert!(first < last, "{first} {last}");
+        assert!(said(&short).await > 0 && said(&long).await > 0);
+        // A day later, between the two.
+        world.clock.set(first.plus(days(1)).plus_millis(1));
+        actors::retention::workspaces::prune(world.deps()).await.unwrap();
+        assert_eq!(said(&short).await, 0);
+        assert!(said(&long).await > 0);
+        world.clock.set(last.plus(days(1)).plus_millis(1));
+        actors::retention::workspaces::prune(world.deps()).await.unwrap();
+        assert_eq!(said(&long).await, 0);
+        // Days later the mark has passed them, and nothing is looked at again.
+        world.leap(days(3)).await;
+        let marks = entities::retention::of(&world.deps().db.read, tenant.id, world.clock.now()).await.unwrap();
+        assert_eq!(marks.silent_test.map(|id| id.to_string()), Some(short.clone().max(long.clone())));
+    }
+
+    /// What an owner takes back holds at once, also for what has been begun.
+    async fn settings_that_change_meanwhile_end_what_was_begun(world: &mut World) {
+        let tenant = world.tenant().await;
+        let mut owner = member(world, &tenant, Role::Owner).await;
+        keep(&mut owner, &tenant, json!({ "contacts_days": 1 })).await.ok();
+        let db = world.deps().db.begin().await.unwrap();
+        let known = entities::retention::of(&db, tenant.id, world.clock.now()).await.unwrap();
+        entities::retention::still(&db, tenant.id, known.version).await.unwrap();
+        db.commit().await.unwrap();
+        keep(&mut owner, &tenant, json!({ "contacts_days": 30 })).await.ok();
+        let db = world.deps().db.begin().await.unwrap();
+        let stale = entities::retention::still(&db, tenant.id, known.version).await;
+        assert!(matches!(stale, Err(entities::Error::Stale)), "{stale:?}");
     }
 }

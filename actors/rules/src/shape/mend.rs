@@ -14,7 +14,7 @@ const MOST_TEXT: usize = 64 * 1024;
 const MOST_VALUES: usize = 5_000;
 const READINGS: usize = 2 * MOST_FAULTS;
 /// The field by which the others of its object are chosen: while it is wrong they tell nothing.
-const TAG: &str = "mode";
+const TAG: [Step<'static>; 2] = [Step::Name("brain"), Step::Name("mode")];
 
 /// A JSON value as a `T`; or all that is wrong with it. `good`: a value that can be read.
 pub fn parse_all<T: DeserializeOwned>(value: Value, good: &Value) -> Result<T, Vec<Fault>> {
@@ -49,8 +49,11 @@ fn collect(
     // Of two fields of one name the value has the second: there is nothing to mend.
     let mut is_right = first.code == FaultCode::DuplicateField;
     let mut faults = vec![Fault::from(first.clone())];
-    let mut left = MOST_VALUES;
-    if !is_small(&value, &mut left) {
+    let mut left = Left {
+        values: MOST_VALUES,
+        bytes: MOST_TEXT,
+    };
+    if !left.takes(&value) {
         return faults;
     }
     // What is mended, and how many levels above it.
@@ -82,7 +85,7 @@ fn collect(
 /// Puts right what is wrong, or what holds it, from so many levels above it on; answers how many it took.
 fn mend(value: &mut Value, good: &Value, wrong: &Misshapen, up: usize) -> Option<usize> {
     let path = steps(&wrong.param);
-    let is_tag = path.len() > 1 && path.last() == Some(&Step::Name(TAG));
+    let is_tag = path.ends_with(&TAG);
     let is_unknown = wrong.code == FaultCode::UnknownField;
     (up.max(usize::from(is_tag))..path.len()).find(|up| {
         let path = &path[..path.len() - up];
@@ -140,16 +143,31 @@ fn put_right(value: &mut Value, path: &[Step<'_>], good: Option<&Value>) -> bool
     }
 }
 
-/// Are there no more values in it than may be left?
-fn is_small(value: &Value, left: &mut usize) -> bool {
-    if *left == 0 {
-        return false;
+/// What a value that is read again may still have.
+struct Left {
+    values: usize,
+    /// Of texts and names.
+    bytes: usize,
+}
+
+impl Left {
+    fn takes(&mut self, value: &Value) -> bool {
+        let Some(values) = self.values.checked_sub(1) else {
+            return false;
+        };
+        self.values = values;
+        match value {
+            Value::Array(items) => items.iter().all(|item| self.takes(item)),
+            Value::Object(fields) => fields.iter().all(|(name, field)| self.has(name) && self.takes(field)),
+            Value::String(text) => self.has(text),
+            Value::Null | Value::Bool(_) | Value::Number(_) => true,
+        }
     }
-    *left -= 1;
-    match value {
-        Value::Array(items) => items.iter().all(|item| is_small(item, left)),
-        Value::Object(fields) => fields.values().all(|field| is_small(field, left)),
-        _ => true,
+
+    fn has(&mut self, text: &str) -> bool {
+        let left = self.bytes.checked_sub(text.len());
+        self.bytes = left.unwrap_or(0);
+        left.is_some()
     }
 }
 
@@ -229,6 +247,11 @@ mod tests {
                     ("colour", UnknownField),
                 ],
             ),
+            // A name that looks like a path.
+            (
+                json!({ "name": "x", "count": 1, "a.b": 1 }),
+                vec![("a.b", UnknownField)],
+            ),
             // A mode that is not known says nothing of the fields beside it.
             (
                 json!({ "name": 5, "count": 1, "brain": { "mode": "chatt", "model": "small" } }),
@@ -260,9 +283,12 @@ mod tests {
         assert_eq!(told(&many.into()).len(), MOST_FAULTS);
         let of_large = told(&json!({ "name": vec![1; MOST_VALUES], "count": 300 }));
         assert_eq!(of_large, [("name".to_owned(), FaultCode::InvalidType)]);
-        let long = json!({ "name": "x".repeat(MOST_TEXT), "count": 300, "colour": 1 }).to_string();
-        let first = parse_text::<Order>(long.as_bytes()).unwrap_err();
-        assert_eq!(faults_of_text::<Order>(long.as_bytes(), Some(&good()), first).len(), 1);
+        for long in [
+            json!({ "name": "x".repeat(MOST_TEXT), "count": 300, "colour": 1 }),
+            json!({ "x".repeat(MOST_TEXT): 1, "count": 300, "colour": 1 }),
+        ] {
+            assert_eq!(told(&long).len(), 1);
+        }
     }
 
     /// Whatever a reader says: each time something else, or the same for ever.
