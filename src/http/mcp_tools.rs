@@ -146,6 +146,7 @@ async fn ask(
         .filter_map(|(name, value)| Some((HeaderName::try_from(name).ok()?, HeaderValue::try_from(value).ok()?)))
         .collect();
     let server = Server {
+        tenant: caller.tenant_id(),
         url: &url,
         headers: &headers,
     };
