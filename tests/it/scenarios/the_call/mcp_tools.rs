@@ -8,6 +8,7 @@ use crate::{
         minutes,
     },
 };
+use reqwest::Method;
 use serde_json::{Value, json};
 use std::sync::{
     Arc,
@@ -275,6 +276,8 @@ on_both! {
             ("tools/list", schema(deep), "parameters", "nests deeper"),
             ("tools/list", schema(json!({ "type": "object", "properties": { "a": { "$ref": "http://127.0.0.1:9/schema" } } })), "parameters", "must be local"),
             ("tools/list", schema(json!({ "type": "object", "description": "a\u{0}b" })), "parameters", "NUL"),
+            ("tools/list", described("\u{200b}\u{e0041}"), "description", "does not describe this tool"),
+            ("tools/list", schema(json!({ "type": "object", "description": "a\u{e0041}b" })), "parameters", "nobody sees and a model reads, such as U+E0041"),
             ("tools/list", schema(Value::Null), "parameters", "must be a JSON Schema object"),
         ] {
             let server = McpServer::start(false, move |method, _| (method == is_of).then(|| reply.clone()));
@@ -311,6 +314,30 @@ on_both! {
         }
         for url in ["http://169.254.169.254/mcp", "ftp://example.com/mcp", "http://127.0.0.1:9/mcp"] {
             assert_eq!(list(url).await.error(), (422, "validation_failed", Some("url")), "{url}");
+        }
+    }
+
+    async fn an_outage_is_not_told_again_when_it_is_over(world: &mut World) {
+        let tenant = world.tenant().await;
+        let api = &tenant.api;
+        let is_down = Arc::new(AtomicBool::new(true));
+        let down = is_down.clone();
+        let server = McpServer::start(false, move |method, _| (method == "initialize" && down.load(SeqCst)).then_some(Reply::Status(503)));
+        let post = async |path: &str, body: Value| api.send(api.request(Method::POST, path).header("Idempotency-Key", path).json(&body)).await;
+        for (path, body) in [
+            ("/v1/functions", asked(&server, json!({}))),
+            ("/v1/functions/mcp_tools", json!({ "url": server.url })),
+        ] {
+            is_down.store(true, SeqCst);
+            assert_eq!(post(path, body.clone()).await.error(), (422, "validation_failed", Some("url")), "{path}");
+            is_down.store(false, SeqCst);
+            let first = post(path, body.clone()).await;
+            assert!(!first.headers.contains_key("idempotent-replayed"), "{path}");
+            let first = first.ok();
+            let again = post(path, body).await;
+            // What changes nothing is asked anew each time.
+            assert_eq!(again.headers.contains_key("idempotent-replayed"), path == "/v1/functions", "{path}");
+            assert_eq!(again.ok(), first, "{path}");
         }
     }
 
