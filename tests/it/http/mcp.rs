@@ -139,7 +139,7 @@ fn asked(lived: &Lived) -> Vec<(&'static str, Value, String)> {
         (
             "get_call_timeline",
             json!({ "id": session, "first_entry": 1, "max_entries": 1 }),
-            r#""next_first_entry":2"#.into(),
+            r#""first_entry":1"#.into(),
         ),
         (
             "get_call_statistics",
