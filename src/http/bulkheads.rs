@@ -21,6 +21,9 @@ const DOWNLOADS: usize = 500;
 /// Messages of assistants: each holds an answer of the API in memory, and what is made of it.
 const TOOL_CALLS_OF_TENANT: usize = 16;
 const TOOL_CALLS: usize = 200;
+/// Answers to assistants that are much longer than most: each of up to 16 MiB.
+const LONG_ANSWERS_OF_TENANT: usize = 2;
+const LONG_ANSWERS: usize = 8;
 /// Event streams: each holds a connection.
 const STREAMS_OF_TENANT: usize = 50;
 const STREAMS: usize = 1_000;
@@ -32,6 +35,7 @@ pub struct Bulkheads {
     searches: Bulkhead,
     downloads: Bulkhead,
     tool_calls: Bulkhead,
+    long_answers: Bulkhead,
     streams: Bulkhead,
 }
 
@@ -44,6 +48,7 @@ impl Default for Bulkheads {
             searches: Bulkhead::new(SEARCHES_OF_TENANT, SEARCHES),
             downloads: Bulkhead::new(DOWNLOADS_OF_TENANT, DOWNLOADS),
             tool_calls: Bulkhead::new(TOOL_CALLS_OF_TENANT, TOOL_CALLS),
+            long_answers: Bulkhead::new(LONG_ANSWERS_OF_TENANT, LONG_ANSWERS),
             streams: Bulkhead::new(STREAMS_OF_TENANT, STREAMS),
         }
     }
@@ -90,6 +95,14 @@ impl Bulkheads {
         self.tool_calls
             .enter(tenant)
             .map_err(busy(what, TOOL_CALLS_OF_TENANT, 1))
+    }
+
+    /// A transcript or a timeline that is longer than most, being read for an assistant.
+    pub fn long_answer(&self, tenant: TenantId) -> ApiResult<Permit> {
+        let what = "long transcripts and timelines being read by assistants";
+        self.long_answers
+            .enter(tenant)
+            .map_err(busy(what, LONG_ANSWERS_OF_TENANT, 1))
     }
 
     pub fn stream(&self, tenant: TenantId) -> ApiResult<Permit> {

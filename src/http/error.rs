@@ -1,4 +1,5 @@
 //! The one table from errors to what the client sees, and the error body of CONTRACT §1.
+use super::idempotency::NotKept;
 use actix_web::{HttpResponse, ResponseError, http::StatusCode};
 use entities::{
     Error,
@@ -20,6 +21,9 @@ pub fn request_id() -> String {
 #[derive(Debug)]
 pub enum ApiError {
     Service(Error),
+    /// The same where it is of this moment only, such as somebody else's outage: a repeat asks anew, also under the same
+    /// `Idempotency-Key`.
+    Passing(Error),
     /// Status, code, message, the field.
     Frame(StatusCode, &'static str, String, Option<String>),
     /// 429 with the seconds to wait.
@@ -97,15 +101,18 @@ impl ApiError {
                 let message = format!("{message}; try again shortly");
                 (StatusCode::SERVICE_UNAVAILABLE, "unavailable", message, None)
             }
-            ApiError::Service(error) => ApiError::of_service(error),
+            ApiError::Service(error) | ApiError::Passing(error) => ApiError::of_service(error),
         }
     }
 
     /// All that is wrong with what was sent, in the order in which it was found.
     fn faults(&self) -> Vec<Fault> {
         match self {
-            ApiError::Service(Error::Invalid { field, reason }) => vec![Fault::of_value(field, reason)],
-            ApiError::Service(Error::Faults(faults)) => faults.clone(),
+            ApiError::Service(Error::Invalid { field, reason })
+            | ApiError::Passing(Error::Invalid { field, reason }) => {
+                vec![Fault::of_value(field, reason)]
+            }
+            ApiError::Service(Error::Faults(faults)) | ApiError::Passing(Error::Faults(faults)) => faults.clone(),
             _ => Vec::new(),
         }
     }
@@ -245,7 +252,7 @@ impl From<Fault> for Detail {
 impl fmt::Display for ApiError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            ApiError::Service(error) => error.fmt(f),
+            ApiError::Service(error) | ApiError::Passing(error) => error.fmt(f),
             ApiError::Frame(_, code, message, _) | ApiError::TooMany(code, message, _) => {
                 write!(f, "{code}: {message}")
             }
@@ -292,7 +299,7 @@ impl ResponseError for ApiError {
         if status == StatusCode::UNAUTHORIZED {
             response.insert_header(("WWW-Authenticate", "Bearer"));
         }
-        response.json(Body {
+        let mut response = response.json(Body {
             error: Inner {
                 code,
                 message: &message,
@@ -300,7 +307,11 @@ impl ResponseError for ApiError {
                 details: self.faults().into_iter().map(Detail::from).collect(),
                 request_id: &request_id,
             },
-        })
+        });
+        if matches!(self, ApiError::Passing(_)) {
+            response.extensions_mut().insert(NotKept);
+        }
+        response
     }
 }
 

@@ -160,7 +160,7 @@ pub async fn get(state: Data<State>, caller: Caller, Id(id): Id<FunctionId>) -> 
 }
 
 /// PATCH /v1/functions/{id}: a JSON merge patch. `parameters` is replaced as a whole. An MCP tool's server is asked again where its
-/// address, headers or tool change, and for what is set to null.
+/// address, headers or tool change, and for what is set to null. Of another tool, what the patch does not name is that tool's own.
 pub async fn change(
     state: Data<State>,
     caller: Caller,
@@ -179,11 +179,17 @@ pub async fn change(
     let mut settings = kept.clone();
     // A schema has nulls and keys of its own: merged, it would be neither the old nor the new one.
     let parameters = patch.as_object_mut().and_then(|fields| fields.remove("parameters"));
+    let (has_description, has_parameters) = (patch.get("description").is_some(), parameters.is_some());
     rules::shape::merge(&mut settings, patch);
     if let Some(parameters) = parameters {
         settings["parameters"] = parameters;
     }
-    let asked: FunctionSettings = extract::parse_value(settings, &kept)?;
+    let mut asked: FunctionSettings = extract::parse_value(settings, &kept)?;
+    if asked.mcp.is_some() && asked.mcp != before.definition.mcp {
+        // What was said of the one before would not be true of this one.
+        asked.description = asked.description.filter(|_| has_description);
+        asked.parameters = asked.parameters.filter(|_| has_parameters);
+    }
     check(&state, &caller, &asked, Some(id)).await?;
     let is_elsewhere = (&asked.url, &asked.mcp) != (&before.definition.url, &before.definition.mcp)
         || serde_json::to_value(&asked.headers).map_err(internal)? != headers;

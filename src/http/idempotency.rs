@@ -69,6 +69,10 @@ impl Drop for Entered {
     }
 }
 
+/// In the extensions of a response: it is of this moment only, and changed nothing. A repeat asks anew.
+#[derive(Clone, Copy, Debug)]
+pub struct NotKept;
+
 /// More than any answer to a POST has.
 const LARGEST_ANSWER: usize = 64 * MIB;
 
@@ -267,7 +271,7 @@ async fn claim(state: &State, caller: &Caller, key: String, fingerprint: String)
     }
 }
 
-/// Stores the answer. A 429 changed nothing and gives the key back. After a 5xx it is not known what stands: the claim stays
+/// Stores the answer. A 429, and what says of itself that it is [`NotKept`], changed nothing and gives the key back. After a 5xx it is not known what stands: the claim stays
 /// open, and a repeat runs again with the same object id.
 async fn remember(
     state: &State,
@@ -292,7 +296,8 @@ async fn remember(
         }
     };
     // A sound changed nothing either, and is made anew.
-    let release = status == StatusCode::TOO_MANY_REQUESTS || !keep || !is_json;
+    let is_passing = head.extensions().contains::<NotKept>();
+    let release = status == StatusCode::TOO_MANY_REQUESTS || is_passing || !keep || !is_json;
     if status.is_server_error() {
         return Ok(ServiceResponse::new(request, head.set_body(BoxBody::new(bytes))));
     }

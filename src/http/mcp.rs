@@ -5,6 +5,7 @@
 //! costs no more here than at `/v1/me`; and this node needs not have the workspace, for those requests find their own way.
 use super::{
     bodies::{BodyPermit, Owner},
+    bulkheads::Bulkheads,
     error::{ApiError, ApiResult},
     extract::{self, header_text},
     own_api::OwnApi,
@@ -20,8 +21,8 @@ use crate::{
 };
 use actix_http::Request;
 use actix_web::{
-    HttpMessage, HttpRequest, HttpResponse,
-    body::{BoxBody, MessageBody},
+    HttpMessage, HttpRequest, HttpResponse, ResponseError,
+    body::{BodySize, BoxBody, MessageBody},
     dev::Payload,
     http::{
         StatusCode, Uri,
@@ -47,7 +48,7 @@ const TAKEN_OVER: [HeaderName; 4] = [
 /// POST /mcp
 pub async fn post(state: Data<State>, request: HttpRequest, payload: web::Payload) -> ApiResult<HttpResponse> {
     check_origin(&state, &request)?;
-    let own = Own::of(&request)?;
+    let own = Own::of(&state, &request)?;
     let me = own.asked(&api::me()).await?;
     if me.status() != StatusCode::OK {
         // 401, or 429: what the API says of this key is all there is to say.
@@ -65,7 +66,8 @@ pub async fn post(state: Data<State>, request: HttpRequest, payload: web::Payloa
     let room = BodyPermit::begin(&state.bodies, Owner::Workspace(tenant))?;
     let mut payload: Payload = payload.into_inner();
     let body = extract::read_with(room, &request, &mut payload, MAX_BODY).await?;
-    let own = Own { me: Some(me), ..own };
+    let known = Some(Known { me, tenant });
+    let own = Own { known, ..own };
     Ok(answered(&own, version, message::read(&body, version)).await)
 }
 
@@ -138,16 +140,27 @@ fn tenant_of(me: &ApiAnswer) -> Option<TenantId> {
 /// The service's own API, asked with the caller's key.
 struct Own<'a> {
     api: &'a OwnApi,
+    bulkheads: &'a Bulkheads,
     request: &'a HttpRequest,
     /// What was answered before the body was read.
-    me: Option<ApiAnswer>,
+    known: Option<Known>,
+}
+
+struct Known {
+    me: ApiAnswer,
+    tenant: TenantId,
 }
 
 impl<'a> Own<'a> {
-    fn of(request: &'a HttpRequest) -> ApiResult<Self> {
+    fn of(state: &'a State, request: &'a HttpRequest) -> ApiResult<Self> {
         let api = request.app_data::<OwnApi>();
         let api = api.ok_or_else(|| entities::Error::Internal("the app was built without its own API".into()))?;
-        Ok(Own { api, request, me: None })
+        Ok(Own {
+            api,
+            bulkheads: &state.bulkheads,
+            request,
+            known: None,
+        })
     }
 
     async fn asked(&self, asked: &ApiRequest) -> Result<HttpResponse<BoxBody>, entities::Error> {
@@ -173,16 +186,35 @@ impl<'a> Own<'a> {
 impl Api for Own<'_> {
     fn send<'a>(&'a self, request: &'a ApiRequest) -> LocalBoxFuture<'a, Result<ApiAnswer, String>> {
         Box::pin(async move {
-            if let Some(me) = self.me.clone().filter(|_| *request == api::me()) {
-                return Ok(me);
+            if let Some(known) = self.known.as_ref().filter(|_| *request == api::me()) {
+                return Ok(known.me.clone());
             }
             let answer = self.asked(request).await;
             let answer = answer.map_err(|error| {
                 tracing::error!(%error, "a tool's request was not made");
                 "this is a fault of the service; the operator finds it in the log".to_owned()
             })?;
+            let room = match &self.known {
+                Some(known) if request.most > api::MAX_ANSWER && is_long(&answer) => {
+                    self.bulkheads.long_answer(known.tenant).map(Some)
+                }
+                Some(_) | None => Ok(None),
+            };
+            let (answer, _room) = match room {
+                Ok(room) => (answer, room),
+                Err(full) => (full.error_response(), None),
+            };
             read(answer, request.most).await.map_err(str::to_owned)
         })
+    }
+}
+
+/// Longer than most are, or of a length that nobody knows.
+fn is_long(answer: &HttpResponse<BoxBody>) -> bool {
+    match answer.body().size() {
+        BodySize::None => false,
+        BodySize::Sized(bytes) => usize::try_from(bytes).map_or(true, |bytes| bytes > api::MAX_ANSWER),
+        BodySize::Stream => true,
     }
 }
 
@@ -230,6 +262,16 @@ mod tests {
         for opaque in ["null", "", "file:///etc/passwd", "data:text/html,x"] {
             assert_eq!(origin(opaque), None, "{opaque}");
         }
+    }
+
+    #[test]
+    fn an_answer_is_long_by_its_length() {
+        let most = api::MAX_ANSWER;
+        for (body, expected) in [(0, false), (most, false), (most + 1, true)] {
+            assert_eq!(is_long(&HttpResponse::Ok().body("x".repeat(body))), expected, "{body}");
+        }
+        let pieces = futures_util::stream::repeat_with(|| Ok::<_, std::io::Error>(web::Bytes::from_static(b"xy")));
+        assert!(is_long(&HttpResponse::Ok().streaming(pieces)));
     }
 
     #[actix_web::test]

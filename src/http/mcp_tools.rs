@@ -3,10 +3,11 @@ use super::{
     caller::Caller,
     error::{ApiError, ApiResult},
     extract::{self, Json},
+    idempotency::NotKept,
     target,
 };
 use crate::state::State;
-use actix_web::web::{self, Data};
+use actix_web::{HttpResponse, web::Data};
 use adapters::mcp_client::{self, Fault, Listing, MAX_TOOLS, Server, Tool};
 use entities::{
     Error,
@@ -51,25 +52,49 @@ pub struct McpToolView {
     pub parameters: serde_json::Value,
 }
 
-/// POST /v1/functions/mcp_tools
-pub async fn list(
-    state: Data<State>,
-    caller: Caller,
-    Json(asked): Json<McpServer>,
-) -> ApiResult<web::Json<McpToolsView>> {
-    target::check_url(&state, &asked.url)?;
+/// POST /v1/functions/mcp_tools. It changes nothing, so it is never answered from what is kept under an `Idempotency-Key`.
+pub async fn list(state: Data<State>, caller: Caller, Json(asked): Json<McpServer>) -> ApiResult<HttpResponse> {
+    let listed = listed(&state, &caller, &asked).await;
+    let listed = listed.map_err(|refused| match refused {
+        ApiError::Service(error) => ApiError::Passing(error),
+        refused => refused,
+    })?;
+    let mut answer = HttpResponse::Ok().json(listed);
+    answer.extensions_mut().insert(NotKept);
+    Ok(answer)
+}
+
+async fn listed(state: &State, caller: &Caller, asked: &McpServer) -> ApiResult<McpToolsView> {
+    target::check_url(state, &asked.url)?;
     target::check_headers(&asked.headers)?;
     check_headers(&asked.headers)?;
-    let listing = ask(&state, &caller, &asked.url, &asked.headers, None).await?;
+    let listing = ask(state, caller, &asked.url, &asked.headers, None).await?;
     let view = |tool: Tool| McpToolView {
         name: tool.name,
-        description: tool.description,
+        description: tool.description.as_deref().map(seen),
         parameters: tool.parameters,
     };
-    Ok(web::Json(McpToolsView {
+    Ok(McpToolsView {
         tools: listing.tools.into_iter().map(view).collect(),
         has_more: listing.has_more,
-    }))
+    })
+}
+
+/// A model reads it, and no person sees it: tags, blanks without width, and what turns the direction of writing.
+fn is_hidden(letter: char) -> bool {
+    matches!(
+        letter,
+        '\u{e0000}'..='\u{e007f}'
+            | '\u{200b}'
+            | '\u{200e}'..='\u{200f}'
+            | '\u{202a}'..='\u{202e}'
+            | '\u{2060}'..='\u{2069}'
+    )
+}
+
+/// What a person sees of it.
+fn seen(words: &str) -> String {
+    words.chars().filter(|letter| !is_hidden(*letter)).collect()
 }
 
 /// What the server says of the tool that a function is to be.
@@ -93,7 +118,7 @@ pub async fn find(
 
 /// The server's description, for a function that was given none.
 pub fn description(tool: &Tool) -> ApiResult<Text<1, 2_000>> {
-    let words = tool.description.as_deref().unwrap_or_default();
+    let words = seen(tool.description.as_deref().unwrap_or_default());
     let is_plain = |letter: &char| !letter.is_control() || matches!(letter, '\n' | '\t');
     let words: String = words.chars().filter(is_plain).collect();
     if words.trim().is_empty() {
@@ -108,11 +133,16 @@ pub fn description(tool: &Tool) -> ApiResult<Text<1, 2_000>> {
 
 /// The server's schema, for a function that was given none.
 pub fn parameters(tool: Tool) -> ApiResult<serde_json::Value> {
-    let has_nul = extract::has_nul(tool.parameters.to_string().as_bytes());
-    let why = match Parameters::parse(&tool.parameters) {
-        Ok(_) if has_nul => "texts must not contain NUL characters".to_owned(),
-        Ok(_) => return Ok(tool.parameters),
-        Err(why) => why,
+    let text = tool.parameters.to_string();
+    let hidden = text.chars().find(|letter| is_hidden(*letter));
+    let why = match (Parameters::parse(&tool.parameters), hidden) {
+        (Ok(_), _) if extract::has_nul(text.as_bytes()) => "texts must not contain NUL characters".to_owned(),
+        (Ok(_), Some(letter)) => format!(
+            "it holds characters that nobody sees and a model reads, such as U+{:04X}",
+            u32::from(letter)
+        ),
+        (Ok(_), None) => return Ok(tool.parameters),
+        (Err(why), _) => why,
     };
     let why = format!("the MCP server's `inputSchema` cannot be taken ({why}); write `parameters` of your own");
     Err(ApiError::validation("parameters", why))
@@ -146,6 +176,7 @@ async fn ask(
         .filter_map(|(name, value)| Some((HeaderName::try_from(name).ok()?, HeaderValue::try_from(value).ok()?)))
         .collect();
     let server = Server {
+        tenant: caller.tenant_id(),
         url: &url,
         headers: &headers,
     };
@@ -191,5 +222,34 @@ fn refused(fault: &Fault) -> ApiError {
         ),
         Fault::Version | Fault::Refused { .. } | Fault::Tool(_) => ("url", fault.to_string()),
     };
-    ApiError::validation(param, why)
+    let error = Error::invalid(param, why);
+    match fault {
+        // It may be over when it is asked again.
+        Fault::Failed(_) | Fault::Status(429 | 500..) => ApiError::Passing(error),
+        Fault::Status(_)
+        | Fault::Version
+        | Fault::Protocol(_)
+        | Fault::TooLarge(_)
+        | Fault::Refused { .. }
+        | Fault::Tool(_) => ApiError::Service(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_nobody_sees_is_left_out_and_scripts_keep_their_letters() {
+        for (words, expected) in [
+            ("Books a day.", "Books a day."),
+            ("Books\u{e0041}\u{e007f} a\u{200b} day\u{2066}.\u{2069}", "Books a day."),
+            ("\u{202e}day\u{202c}\u{2060}", "day"),
+            // Persian and families need theirs.
+            ("می\u{200c}روم", "می\u{200c}روم"),
+            ("👩\u{200d}👧", "👩\u{200d}👧"),
+        ] {
+            assert_eq!(seen(words), expected);
+        }
+    }
 }

@@ -2,8 +2,10 @@
 use futures_util::future::LocalBoxFuture;
 use serde_json::Value;
 
-/// Bytes of an answer that are read: a page of a list, or a long call's whole transcript.
+/// Bytes of an answer that are read, such as a page of a list.
 pub const MAX_ANSWER: usize = 2 * 1024 * 1024;
+/// The same of a long call's whole transcript, with the answers of its functions, or its timeline. Few are read at once.
+pub const MAX_LONG_ANSWER: usize = 16 * 1024 * 1024;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Method {

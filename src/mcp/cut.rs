@@ -92,8 +92,8 @@ pub fn first_of(all: Vec<Value>, room: usize) -> (Vec<Value>, Option<String>) {
     (vec![answer], shortened)
 }
 
-/// One page of a list of the API: `data`, `has_more`, `next_cursor`.
-pub fn list(mut answer: Value, room: usize) -> Fitted {
+/// One page of a list of the API: `data`, `has_more`, `next_cursor`. `goes_on`: the pages after it can be asked for.
+pub fn list(mut answer: Value, room: usize, goes_on: bool) -> Fitted {
     if size(&answer) <= room {
         return Fitted::whole(answer);
     }
@@ -109,9 +109,12 @@ pub fn list(mut answer: Value, room: usize) -> Fitted {
         // What the cursor stands for comes after what is not shown.
         answer["has_more"] = true.into();
         answer["next_cursor"] = Value::Null;
-        said.push(format!(
-            "{shown} of {count} are shown: ask again with `limit` {shown}, and go on with `cursor`"
-        ));
+        said.push(match goes_on {
+            true => {
+                format!("{shown} of {count} are shown: ask again with `limit` {shown}, and go on with `cursor`")
+            }
+            false => format!("{shown} of {count} are shown: ask for something narrower"),
+        });
     }
     Fitted {
         answer,
@@ -155,7 +158,7 @@ mod tests {
     #[test]
     fn what_fits_stays_as_it_is() {
         let answer = json!({ "data": [1, 2], "has_more": false, "next_cursor": null });
-        assert_eq!(list(answer.clone(), ROOM), Fitted::whole(answer.clone()));
+        assert_eq!(list(answer.clone(), ROOM, true), Fitted::whole(answer.clone()));
         assert_eq!(object(answer.clone(), ROOM), Fitted::whole(answer));
     }
 
@@ -163,7 +166,7 @@ mod tests {
     fn a_list_loses_its_end_and_says_how_to_go_on() {
         let item = json!({ "text": "x".repeat(90) });
         let answer = json!({ "data": vec![item; 50], "has_more": true, "next_cursor": "abc" });
-        let fitted = list(answer, 1_000);
+        let fitted = list(answer, 1_000, true);
         let shown = fitted.answer["data"].as_array().unwrap().len();
         assert!((5..10).contains(&shown), "{shown}");
         assert!(size(&fitted.answer) <= 1_000);
@@ -187,7 +190,7 @@ mod tests {
             json!({ "data": "no list" , "more": "x".repeat(100_000) }),
             wide,
         ] {
-            for fitted in [object(answer.clone(), 2_000), list(answer.clone(), 2_000)] {
+            for fitted in [object(answer.clone(), 2_000), list(answer.clone(), 2_000, true)] {
                 assert!(size(&fitted.answer) <= 2_000, "{}", size(&fitted.answer));
                 assert!(fitted.shortened.is_some());
             }

@@ -2,7 +2,8 @@ use super::*;
 use crate::{
     http::routes,
     mcp::{
-        api::{ApiAnswer, ApiRequest, Method},
+        api::{ApiAnswer, ApiRequest, MAX_ANSWER, MAX_LONG_ANSWER, Method},
+        cut,
         message::{Incoming, METHOD_NOT_FOUND, PARSE_ERROR, read},
         tool::Place,
     },
@@ -217,6 +218,20 @@ fn arguments_become_requests() {
 }
 
 #[test]
+fn more_is_read_of_what_is_shown_part_by_part() {
+    let given = json!({ "id": "0190a1b2-0000-7000-8000-000000000001" });
+    for (name, most) in [
+        ("get_call_transcript", MAX_LONG_ANSWER),
+        ("get_call_timeline", MAX_LONG_ANSWER),
+        ("get_call", MAX_ANSWER),
+        ("get_campaign_report", cut::ROOM),
+    ] {
+        let requests = tools::find(name).unwrap().requests(given.as_object().unwrap()).unwrap();
+        assert_eq!(requests[0].most, most, "{name}");
+    }
+}
+
+#[test]
 fn arguments_that_do_not_fit_ask_nothing() {
     let peer = Peer::new(200, json!({}));
     for (name, given, argument) in [
@@ -238,6 +253,11 @@ fn arguments_that_do_not_fit_ask_nothing() {
             "get_call_transcript",
             json!({ "id": "0190a1b2-0000-7000-8000-000000000001", "max_turns": 501 }),
             "max_turns",
+        ),
+        (
+            "get_call_timeline",
+            json!({ "id": "0190a1b2-0000-7000-8000-000000000001", "max_entries": 0 }),
+            "max_entries",
         ),
     ] {
         let result = call(&peer, name, given.clone());

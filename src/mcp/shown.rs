@@ -3,7 +3,7 @@ use super::{
     api::ApiAnswer,
     cut::{self, Fitted, ROOM},
     message::Params,
-    tool::{Shape, Tool, Unfit},
+    tool::{Part, Shape, Tool, Unfit},
     version::Version,
 };
 use serde_json::{Value, json};
@@ -19,7 +19,8 @@ pub fn result(tool: &Tool, given: &Params, answers: &[ApiAnswer], version: Versi
     }
     let Some(Fitted { answer, shortened }) = fitted(tool, given, answers) else {
         let why = match answers.iter().any(|answer| answer.is_cut) {
-            true => "the answer is too large: ask for less, such as with a smaller `limit`",
+            true if tool.takes("limit") => "the answer is too large: ask for less, with a smaller `limit`",
+            true => "the answer is too large for this tool: read it with the API, or in the console",
             false => "the answer could not be read: is this address Callboard's own?",
         };
         return error("unreadable_answer", why, None, version);
@@ -43,40 +44,43 @@ fn fitted(tool: &Tool, given: &Params, answers: &[ApiAnswer]) -> Option<Fitted> 
     let answer = first.json()?;
     match tool.shape {
         Shape::Object | Shape::Csv => Some(cut::object(answer, ROOM)),
-        Shape::List => Some(cut::list(answer, ROOM)),
-        Shape::Turns => turns(
+        Shape::List => Some(cut::list(answer, ROOM, tool.takes("cursor"))),
+        Shape::Part(part) => part_of(
             answer,
-            tool.number("first_turn", given),
-            tool.number("max_turns", given),
+            part,
+            tool.number(part.first, given),
+            tool.number(part.most, given),
         ),
         Shape::Evaluation => Some(cut::object(evaluation(&answer, &answers.get(1)?.json()?), ROOM)),
     }
 }
 
-/// A part of a transcript, and where the next one begins.
-fn turns(mut transcript: Value, first: usize, most: usize) -> Option<Fitted> {
-    let Value::Array(all) = transcript.get_mut("turns").map(Value::take)? else {
+/// Some of a long list, and where the next ones begin.
+fn part_of(mut answer: Value, part: Part, first: usize, most: usize) -> Option<Fitted> {
+    let Value::Array(all) = answer.get_mut(part.list).map(Value::take)? else {
         return None;
     };
     let total = all.len();
     let wanted: Vec<Value> = all.into_iter().skip(first).take(most).collect();
-    let room = ROOM.saturating_sub(cut::size(&transcript));
+    let room = ROOM.saturating_sub(cut::size(&answer));
     let (kept, shortened) = cut::first_of(wanted, room);
     let next = first + kept.len();
     let goes_on = next < total && !kept.is_empty();
-    transcript["turns"] = kept.into();
-    transcript["turns_total"] = total.into();
-    transcript["first_turn"] = first.into();
-    transcript["next_first_turn"] = goes_on.then_some(next).into();
+    answer[part.list] = kept.into();
+    answer[part.total] = total.into();
+    answer[part.first] = first.into();
+    answer[part.next] = goes_on.then_some(next).into();
     let more = goes_on.then(|| {
         format!(
-            "turns {first} to {} of {total} are shown: go on with `first_turn` {next}",
-            next - 1
+            "{} {first} to {} of {total} are shown: go on with `{}` {next}",
+            part.list,
+            next - 1,
+            part.first
         )
     });
     let said: Vec<String> = [shortened, more].into_iter().flatten().collect();
     Some(Fitted {
-        answer: transcript,
+        answer,
         shortened: Some(said.join("; ")).filter(|said| !said.is_empty()),
     })
 }
@@ -215,6 +219,42 @@ mod tests {
     }
 
     #[test]
+    fn a_timeline_is_read_part_by_part_to_its_end() {
+        let entries: Vec<Value> = (0..450).map(|n| json!({ "type": "x".repeat(100), "t": n })).collect();
+        let all = answer(200, &json!({ "session_id": "s", "entries": entries }));
+        let (mut first, mut seen) = (0, Vec::new());
+        loop {
+            let given = json!({ "first_entry": first, "max_entries": 100 });
+            let result = shown("get_call_timeline", given, std::slice::from_ref(&all));
+            let part = &result["structuredContent"]["answer"];
+            assert_eq!(part["entries_total"], 450);
+            let entries = part["entries"].as_array().unwrap();
+            assert!(entries.len() <= 100);
+            seen.extend(entries.iter().map(|entry| entry["t"].clone()));
+            match part["next_first_entry"].as_u64() {
+                Some(next) => first = next,
+                None => break,
+            }
+        }
+        assert_eq!(seen, (0..450).map(|n| json!(n)).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn a_list_without_a_cursor_is_not_gone_on_with() {
+        let item = json!({ "text": "x".repeat(5_000) });
+        let long = answer(
+            200,
+            &json!({ "data": vec![item; 20], "has_more": false, "next_cursor": null }),
+        );
+        for (name, takes_cursor) in [("find_contacts", false), ("list_agents", true)] {
+            let result = shown(name, json!({}), std::slice::from_ref(&long));
+            let shortened = result["structuredContent"]["shortened"].as_str().unwrap();
+            assert_eq!(shortened.contains("`cursor`"), takes_cursor, "{name}: {shortened}");
+            assert_eq!(shortened.contains("narrower"), !takes_cursor, "{name}: {shortened}");
+        }
+    }
+
+    #[test]
     fn a_refusal_is_told_with_its_code() {
         let body = json!({ "error": { "code": "validation_failed", "message": "no", "param": "limit", "request_id": "req_1" } });
         let refused = ApiAnswer {
@@ -255,14 +295,17 @@ mod tests {
             is_cut: true,
             retry_after: None,
         };
-        let result = shown("list_agents", json!({}), &[cut]);
-        assert!(
-            result["structuredContent"]["error"]["message"]
-                .as_str()
-                .unwrap()
-                .contains("`limit`"),
-            "{result}"
-        );
+        for (name, words) in [
+            ("list_agents", "`limit`"),
+            ("get_call_transcript", "with the API"),
+            ("get_call_timeline", "with the API"),
+            ("get_call", "with the API"),
+        ] {
+            let result = shown(name, json!({}), std::slice::from_ref(&cut));
+            let message = result["structuredContent"]["error"]["message"].as_str().unwrap();
+            assert!(message.contains(words), "{name}: {message}");
+            assert_eq!(message.contains("`limit`"), tools::find(name).unwrap().takes("limit"));
+        }
         assert_eq!(
             shown("get_call_transcript", json!({}), &[answer(200, &json!({}))])["isError"],
             true

@@ -1,6 +1,6 @@
 //! A tool: what it is called, what it takes, and the requests that it makes.
 use super::{
-    api::{ApiRequest, MAX_ANSWER, Method},
+    api::{ApiRequest, MAX_ANSWER, MAX_LONG_ANSWER, Method},
     cut::ROOM,
     message::Params,
 };
@@ -32,11 +32,40 @@ pub enum Shape {
     Object,
     /// One page of a list.
     List,
-    /// What was said, of which `first_turn` and `max_turns` choose a part.
-    Turns,
+    /// A long list within an object, of which arguments choose a part.
+    Part(Part),
     /// A call, and beside it what was answered in it.
     Evaluation,
     Csv,
+}
+
+/// A list that is shown part by part: its field, the arguments that choose of it, and the fields that say where one is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Part {
+    pub list: &'static str,
+    pub first: &'static str,
+    pub most: &'static str,
+    pub total: &'static str,
+    pub next: &'static str,
+}
+
+impl Part {
+    /// What was said.
+    pub const TURNS: Part = Part {
+        list: "turns",
+        first: "first_turn",
+        most: "max_turns",
+        total: "turns_total",
+        next: "next_first_turn",
+    };
+    /// What happened.
+    pub const ENTRIES: Part = Part {
+        list: "entries",
+        first: "first_entry",
+        most: "max_entries",
+        total: "entries_total",
+        next: "next_first_entry",
+    };
 }
 
 pub struct Argument {
@@ -141,7 +170,9 @@ impl Tool {
         let most = match self.shape {
             // Of a file the beginning is enough.
             Shape::Csv => ROOM,
-            Shape::Object | Shape::List | Shape::Turns | Shape::Evaluation => MAX_ANSWER,
+            // All of it comes at once, whichever part is shown.
+            Shape::Part(_) => MAX_LONG_ANSWER,
+            Shape::Object | Shape::List | Shape::Evaluation => MAX_ANSWER,
         };
         let first = ApiRequest {
             method: self.method,
@@ -152,7 +183,7 @@ impl Tool {
     }
 
     fn check_names(&self, given: &Params) -> Result<(), Unfit> {
-        let known = |name: &&String| self.arguments.iter().any(|argument| argument.name == **name);
+        let known = |name: &&String| self.takes(name);
         let Some(name) = given.keys().find(|name| !known(name)) else {
             return Ok(());
         };
@@ -165,6 +196,10 @@ impl Tool {
             argument: name.chars().take(100).collect(),
             why,
         })
+    }
+
+    pub fn takes(&self, name: &str) -> bool {
+        self.arguments.iter().any(|argument| argument.name == name)
     }
 
     /// Of an argument that is a number and shapes what is shown.

@@ -5,6 +5,7 @@ use super::{
     tool::{
         Argument,
         Kind::{Choice, Id, Integer, Text},
+        Part,
         Place::{QueryAs, Shown},
         Shape, Tool,
     },
@@ -139,7 +140,7 @@ pub static TOOLS: &[Tool] = &[
         (Get, "/v1/sessions/{id}/transcript.json"),
         "Read what was said in a call, turn by turn, with the functions that were called. `turns_total` says how many turns there \
          are; go on with `first_turn` = `next_first_turn`.",
-        Shape::Turns,
+        Shape::Part(Part::TURNS),
         &[
             A_CALL,
             at(
@@ -172,9 +173,23 @@ pub static TOOLS: &[Tool] = &[
         SessionsRead,
         (Get, "/v1/sessions/{id}/timeline"),
         "Everything that happened in a call, in order: ringing, answer, turns, functions, transfers, errors. To find out why a \
-         call went wrong.",
-        Shape::Object,
-        &[A_CALL],
+         call went wrong. `entries_total` says how many entries there are; go on with `first_entry` = `next_first_entry`.",
+        Shape::Part(Part::ENTRIES),
+        &[
+            A_CALL,
+            at(
+                Shown,
+                arg(
+                    "first_entry",
+                    Integer(0, 100_000, 0),
+                    "Where to begin; the first one is 0.",
+                ),
+            ),
+            at(
+                Shown,
+                arg("max_entries", Integer(1, 500, 200), "How many entries at most."),
+            ),
+        ],
     ),
     own(tool(
         "get_call_statistics",
@@ -414,7 +429,7 @@ pub static TOOLS: &[Tool] = &[
         "Search e-mails",
         EmailSend,
         (Get, "/v1/email_messages"),
-        "Search e-mails to contacts, with their text and what became of them.",
+        "Search e-mails to contacts, with their subject and what became of them. Their text is not shown.",
         Shape::List,
         &[
             arg(

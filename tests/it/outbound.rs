@@ -3,11 +3,15 @@
 //! Not here: proxies of the environment, for a test cannot set a variable of its own process safely.
 mod names;
 
-use crate::world::zoo::{Animal, Authority, TlsFault, Zoo, authority, gzip_bomb};
-use adapters::outbound::{BODY_LIMIT, Exchange, Lookup, Options, Outbound, Policy, SystemLookup};
+use crate::world::{
+    mcp_server::{McpServer, Reply},
+    zoo::{Animal, Authority, TlsFault, Zoo, authority, gzip_bomb},
+};
+use adapters::outbound::{BODY_LIMIT, Exchange, Lookup, Note, Options, Outbound, Policy, SystemLookup};
 use bytes::Bytes;
+use entities::ids::TenantId;
 use futures_util::future::{self, BoxFuture};
-use reqwest::{Url, header::HeaderMap};
+use reqwest::{Method, Url, header::HeaderMap};
 use rules::delivery::failure::Failure;
 use std::{
     collections::VecDeque,
@@ -406,4 +410,23 @@ mod connections {
             );
         }
     }
+}
+
+#[actix_web::test]
+async fn courtesies_of_one_workspace_leave_room_for_those_of_others() {
+    let silent = McpServer::start(false, |_, _| Some(Reply::Hang));
+    let client = client(dev(), Arc::new(SystemLookup));
+    let url = Url::parse(&silent.url).unwrap();
+    for (tenant, errands) in [(1_u128, 12), (2, 3)] {
+        for _ in 0..errands {
+            let mut headers = HeaderMap::new();
+            headers.insert("x-of", tenant.to_string().parse().unwrap());
+            let note = Note::new(Method::DELETE, headers, Bytes::new());
+            client.send_detached(TenantId(uuid::Uuid::from_u128(tenant)), url.clone(), vec![note], LONG);
+        }
+    }
+    silent.arrived("DELETE", 11).await;
+    let heard = silent.heard();
+    let of = |tenant: &str| heard.iter().filter(|heard| heard.headers["x-of"] == tenant).count();
+    assert_eq!((of("1"), of("2")), (8, 3));
 }

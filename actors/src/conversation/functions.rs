@@ -99,6 +99,7 @@ async fn call_tool(
         trace_header::add(&mut headers, context);
     }
     let server = mcp_client::Server {
+        tenant: function.tenant_id,
         url: asked.url,
         headers: &headers,
     };

@@ -1,10 +1,11 @@
-//! One message a line, in and out. Several are answered at once, so that a long one holds no other up.
+//! One message a line, in and out. Several are answered at once, so that a long one holds no other up; more wait, and can be canceled.
+//! Whatever runs, the next line is read.
 use super::lines::{self, Line, MAX_LINE};
 use crate::{
     error::CannotStart,
     mcp::{
         api::Api,
-        message::{self, Incoming, Message},
+        message::{self, Fault, INTERNAL_ERROR, Incoming, Message},
         server,
         version::Version,
     },
@@ -14,31 +15,33 @@ use futures_util::{
     future::{AbortHandle, Abortable, LocalBoxFuture},
     stream::FuturesUnordered,
 };
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::{
+    collections::VecDeque,
     io::{self, Write},
     time::Duration,
 };
 use tokio::sync::mpsc;
 
-/// Messages that are being answered. Whoever sends more is not read until one is done.
+/// Messages that are being answered.
 const AT_ONCE: usize = 8;
+/// Those that wait for that; what is more is refused.
+const MAX_WAITING: usize = 64;
 /// After the end of the input: what was asked is answered until then. A client that waits for our end then ends us itself.
 const LAST_ANSWERS: Duration = Duration::from_secs(10);
 
-type Work<'a> = LocalBoxFuture<'a, (u64, Option<Value>)>;
+type Done = (u64, Option<Value>);
 
 /// Answers until the input ends.
 pub async fn serve(api: &dyn Api) -> Result<(), CannotStart> {
     let mut lines = input();
-    let mut talk = Talk::new(api);
+    let mut talk = Talk::new(api, Box::new(io::stdout()));
     while let Some(line) = talk.next(&mut lines).await? {
-        talk.take(line);
+        talk.take(line)?;
     }
     let rest = async {
         while let Some(done) = talk.work.next().await {
-            talk.running.retain(|running| running.number != done.0);
-            write(done.1)?;
+            talk.finish(done)?;
         }
         Ok(())
     };
@@ -64,10 +67,17 @@ fn input() -> mpsc::Receiver<io::Result<Line>> {
 struct Talk<'a> {
     api: &'a dyn Api,
     version: Version,
-    work: FuturesUnordered<Work<'a>>,
+    out: Box<dyn Write + 'a>,
+    work: FuturesUnordered<LocalBoxFuture<'a, Done>>,
     /// Requests that are being answered, so that they can be canceled.
     running: Vec<Running>,
+    waiting: VecDeque<Waiting<'a>>,
     next_number: u64,
+}
+
+struct Waiting<'a> {
+    id: Value,
+    work: LocalBoxFuture<'a, Option<Value>>,
 }
 
 struct Running {
@@ -77,37 +87,35 @@ struct Running {
 }
 
 impl<'a> Talk<'a> {
-    fn new(api: &'a dyn Api) -> Self {
+    fn new(api: &'a dyn Api, out: Box<dyn Write + 'a>) -> Self {
         Talk {
             api,
             version: Version::LATEST,
+            out,
             work: FuturesUnordered::new(),
             running: Vec::new(),
+            waiting: VecDeque::new(),
             next_number: 0,
         }
     }
 
-    /// The next line, when there is room for it. Answers are written meanwhile.
+    /// The next line. Answers are written meanwhile.
     async fn next(&mut self, lines: &mut mpsc::Receiver<io::Result<Line>>) -> Result<Option<Line>, CannotStart> {
         loop {
-            let has_room = self.work.len() < AT_ONCE;
             tokio::select! {
-                line = lines.recv(), if has_room => {
+                line = lines.recv() => {
                     let broken = |error| CannotStart(format!("standard input: {error}"));
                     return line.transpose().map_err(broken);
                 }
-                Some((number, answer)) = self.work.next() => {
-                    self.running.retain(|running| running.number != number);
-                    write(answer)?;
-                }
+                Some(done) = self.work.next() => self.finish(done)?,
             }
         }
     }
 
-    fn take(&mut self, line: Line) {
+    fn take(&mut self, line: Line) -> Result<(), CannotStart> {
         let incoming = match line {
             // Between messages it means nothing.
-            Line::Text(text) if text.trim_ascii().is_empty() => return,
+            Line::Text(text) if text.trim_ascii().is_empty() => return Ok(()),
             Line::Text(text) => message::read(&text, self.version),
             Line::TooLong => Incoming::too_long(MAX_LINE),
         };
@@ -116,6 +124,12 @@ impl<'a> Talk<'a> {
                 if method == "notifications/cancelled" {
                     self.cancel(params.get("requestId").unwrap_or(&Value::Null));
                 }
+                Ok(())
+            }
+            Incoming::One(Message::Response) => Ok(()),
+            // Whether we are there is no question that waits for others.
+            Incoming::One(Message::Request { id, method, .. }) if method == "ping" => {
+                self.write(&message::response(id, Ok(json!({}))))
             }
             Incoming::One(message) => {
                 let id = match &message {
@@ -128,22 +142,37 @@ impl<'a> Talk<'a> {
                     _ => Value::Null,
                 };
                 let (api, version) = (self.api, self.version);
-                self.begin(id, async move { server::answer(api, version, message).await });
+                self.begin(id, Box::pin(async move { server::answer(api, version, message).await }))
             }
             Incoming::Batch(messages) => {
                 let (api, version) = (self.api, self.version);
-                self.begin(Value::Null, async move {
+                let work = async move {
                     let mut answers = Vec::new();
                     for message in messages {
                         answers.extend(server::answer(api, version, message).await);
                     }
-                    (!answers.is_empty()).then(|| answers.into())
-                });
+                    (!answers.is_empty()).then(|| Value::from(answers))
+                };
+                self.begin(Value::Null, Box::pin(work))
             }
         }
     }
 
-    fn begin(&mut self, id: Value, work: impl Future<Output = Option<Value>> + 'a) {
+    /// At once, or when there is room.
+    fn begin(&mut self, id: Value, work: LocalBoxFuture<'a, Option<Value>>) -> Result<(), CannotStart> {
+        let waiting = Waiting { id, work };
+        if self.work.len() < AT_ONCE {
+            self.start(waiting);
+        } else if self.waiting.len() < MAX_WAITING {
+            self.waiting.push_back(waiting);
+        } else {
+            let why = format!("{MAX_WAITING} requests wait already; send this one again when they are answered");
+            return self.write(&message::response(waiting.id, Err(Fault::new(INTERNAL_ERROR, why))));
+        }
+        Ok(())
+    }
+
+    fn start(&mut self, Waiting { id, work }: Waiting<'a>) {
         let (abort, registration) = AbortHandle::new_pair();
         let number = self.next_number;
         self.next_number += 1;
@@ -154,18 +183,111 @@ impl<'a> Talk<'a> {
             .push(Box::pin(async move { (number, work.await.ok().flatten()) }));
     }
 
-    fn cancel(&mut self, id: &Value) {
-        let of_it = |running: &&Running| !id.is_null() && running.id == *id;
-        if let Some(running) = self.running.iter().find(of_it) {
-            running.abort.abort();
+    fn finish(&mut self, (number, answer): Done) -> Result<(), CannotStart> {
+        self.running.retain(|running| running.number != number);
+        if let Some(waiting) = self.waiting.pop_front() {
+            self.start(waiting);
         }
+        answer.map_or(Ok(()), |answer| self.write(&answer))
+    }
+
+    fn cancel(&mut self, id: &Value) {
+        if id.is_null() {
+            return;
+        }
+        match self.running.iter().find(|running| running.id == *id) {
+            Some(running) => running.abort.abort(),
+            None => self.waiting.retain(|waiting| waiting.id != *id),
+        }
+    }
+
+    fn write(&mut self, answer: &Value) -> Result<(), CannotStart> {
+        // A text of JSON on one line; line ends inside it are escaped.
+        let written = writeln!(self.out, "{answer}").and_then(|()| self.out.flush());
+        written.map_err(|error| CannotStart(format!("standard output: {error}")))
     }
 }
 
-fn write(answer: Option<Value>) -> Result<(), CannotStart> {
-    let Some(answer) = answer else { return Ok(()) };
-    let mut out = io::stdout().lock();
-    // A text of JSON on one line; line ends inside it are escaped.
-    let written = writeln!(out, "{answer}").and_then(|()| out.flush());
-    written.map_err(|error| CannotStart(format!("standard output: {error}")))
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mcp::api::{ApiAnswer, ApiRequest};
+    use futures_util::FutureExt;
+    use std::{cell::RefCell, rc::Rc};
+
+    /// A server that never answers.
+    struct Silent;
+
+    impl Api for Silent {
+        fn send<'a>(&'a self, _: &'a ApiRequest) -> LocalBoxFuture<'a, Result<ApiAnswer, String>> {
+            Box::pin(std::future::pending())
+        }
+    }
+
+    #[derive(Clone, Default)]
+    struct Output(Rc<RefCell<Vec<u8>>>);
+
+    impl Write for Output {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.borrow_mut().extend_from_slice(bytes);
+            Ok(bytes.len())
+        }
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    impl Output {
+        /// What was said since it was asked last.
+        fn said(&self) -> Vec<Value> {
+            let bytes = std::mem::take(&mut *self.0.borrow_mut());
+            let lines = bytes.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
+            lines.map(|line| serde_json::from_slice(line).unwrap()).collect()
+        }
+    }
+
+    /// All that can be done without the server.
+    fn work(talk: &mut Talk<'_>) {
+        while let Some(Some(done)) = talk.work.next().now_or_never() {
+            talk.finish(done).unwrap();
+        }
+    }
+
+    #[test]
+    fn while_requests_run_and_wait_pings_are_answered_and_each_can_be_canceled() {
+        let out = Output::default();
+        let mut talk = Talk::new(&Silent, Box::new(out.clone()));
+        let mut say = |message: Value| {
+            talk.take(Line::Text(message.to_string().into_bytes())).unwrap();
+            work(&mut talk);
+            (talk.work.len(), talk.waiting.len())
+        };
+        let call = |id: usize| json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": { "name": "get_credits" } });
+        let cancel =
+            |id: usize| json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": id } });
+        for id in 1..=AT_ONCE + MAX_WAITING {
+            assert_eq!(say(call(id)), (id.min(AT_ONCE), id.saturating_sub(AT_ONCE)));
+        }
+        assert_eq!(out.said(), Vec::<Value>::new());
+        assert_eq!(say(call(100)), (AT_ONCE, MAX_WAITING));
+        let refused = out.said();
+        assert_eq!(
+            (refused.len(), &refused[0]["id"], &refused[0]["error"]["code"]),
+            (1, &json!(100), &json!(INTERNAL_ERROR))
+        );
+        say(json!({ "jsonrpc": "2.0", "id": "p", "method": "ping" }));
+        assert_eq!(out.said(), [json!({ "jsonrpc": "2.0", "id": "p", "result": {} })]);
+        assert_eq!(say(cancel(40)), (AT_ONCE, MAX_WAITING - 1), "one that waits");
+        assert_eq!(
+            say(cancel(1)),
+            (AT_ONCE, MAX_WAITING - 2),
+            "one that runs makes room for one that waits"
+        );
+        assert_eq!(say(cancel(1)), (AT_ONCE, MAX_WAITING - 2));
+        assert_eq!(
+            out.said(),
+            Vec::<Value>::new(),
+            "to what was canceled nothing goes back"
+        );
+    }
 }

@@ -820,7 +820,7 @@ export const words = {
       arguments: 'They must fit the parameters.',
     },
     kinds: names({ url: 'A URL of your own', mcp: 'A tool of an MCP server' }),
-    listTools: 'List the server’s tools',
+    listTools: 'List the server’s tools', chooseTool: 'Choose a tool',
     tools: (count) => count === 1 ? 'The server has one tool.' : `The server has ${count} tools.`,
     moreTools: (count) => `The first ${count} tools are listed. The server has more: write the name of one of those.`,
     toolOf: (tool, url) => `${tool}, at ${url}`,

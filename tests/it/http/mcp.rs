@@ -137,6 +137,11 @@ fn asked(lived: &Lived) -> Vec<(&'static str, Value, String)> {
         ),
         ("get_call_timeline", json!({ "id": session }), r#""entries":[{"#.into()),
         (
+            "get_call_timeline",
+            json!({ "id": session, "first_entry": 1, "max_entries": 1 }),
+            r#""first_entry":1"#.into(),
+        ),
+        (
             "get_call_statistics",
             json!({ "period": "24h" }),
             r#""started":1"#.into(),
@@ -184,7 +189,7 @@ fn asked(lived: &Lived) -> Vec<(&'static str, Value, String)> {
         (
             "search_emails",
             json!({ "to": "ann@example.com" }),
-            "ann@example.com".into(),
+            r#""subject":"Hello""#.into(),
         ),
     ]
 }

@@ -12,7 +12,10 @@ use futures_util::stream::{self, Stream, StreamExt};
 use serde_json::{Value, json};
 use std::{
     collections::BTreeMap,
-    sync::{Arc, Mutex},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, Ordering::SeqCst},
+    },
 };
 
 /// What it does with a request, where it does not simply do its work.
@@ -46,6 +49,8 @@ struct State {
     heard: Mutex<Vec<Heard>>,
     faults: Mutex<Vec<String>>,
     is_stream: bool,
+    /// It has named a session.
+    has_session: AtomicBool,
     decide: Box<Decide>,
     arrived: tokio::sync::Notify,
 }
@@ -70,6 +75,7 @@ impl McpServer {
             heard: Mutex::default(),
             faults: Mutex::default(),
             is_stream,
+            has_session: AtomicBool::new(false),
             decide: Box::new(decide),
             arrived: tokio::sync::Notify::new(),
         });
@@ -92,7 +98,7 @@ impl McpServer {
     pub fn round_trips(&self) -> Vec<String> {
         let heard = self.heard().into_iter().map(|heard| heard.method);
         heard
-            .filter(|method| !matches!(method.as_str(), "DELETE" | "reply"))
+            .filter(|method| !matches!(method.as_str(), "DELETE" | "reply" | "notifications/cancelled"))
             .collect()
     }
 
@@ -134,7 +140,9 @@ async fn take(request: HttpRequest, raw: Bytes, state: Data<State>) -> HttpRespo
         None if is_reply => "reply".to_owned(),
         None => request.method().to_string(),
     };
-    state.faults.lock().unwrap().extend(faults(&method, &headers, &body));
+    let session = state.has_session.load(SeqCst).then_some(SESSION);
+    let faults = faults(&method, &headers, &body, session);
+    state.faults.lock().unwrap().extend(faults);
     state.heard.lock().unwrap().push(Heard {
         method: method.clone(),
         headers,
@@ -156,7 +164,7 @@ async fn take(request: HttpRequest, raw: Bytes, state: Data<State>) -> HttpRespo
 }
 
 /// What of a request is not as the protocol says.
-fn faults(method: &str, headers: &BTreeMap<String, String>, body: &Value) -> Vec<String> {
+fn faults(method: &str, headers: &BTreeMap<String, String>, body: &Value, session: Option<&str>) -> Vec<String> {
     let header = |name: &str| headers.get(name).map_or("", String::as_str);
     let mut faults = Vec::new();
     let mut expect = |is_well: bool, what: &str| {
@@ -175,14 +183,14 @@ fn faults(method: &str, headers: &BTreeMap<String, String>, body: &Value) -> Vec
         "initialize" => {
             let params = &body["params"];
             expect(headers.get("mcp-session-id").is_none(), "a session before there is one");
-            expect(params["protocolVersion"] == "2025-06-18", "revision");
+            expect(params["protocolVersion"] == "2025-11-25", "revision");
             expect(params["capabilities"] == json!({}), "capabilities");
             expect(params["clientInfo"]["name"] == "Callboard", "its name");
         }
         // To a question that came with the greeting, before its end.
         "reply" => {}
         _ => {
-            expect(header("mcp-session-id") == SESSION, "session");
+            expect(header("mcp-session-id") == session.unwrap_or_default(), "session");
         }
     }
     let is_request = matches!(method, "initialize" | "tools/list" | "tools/call");
@@ -211,6 +219,7 @@ async fn answer(state: &State, id: &Value, method: &str, reply: Reply) -> HttpRe
     let mut response = HttpResponse::Ok();
     if let Some(session) = session {
         response.insert_header(session);
+        state.has_session.store(true, SeqCst);
     }
     if !state.is_stream {
         return response.json(message);

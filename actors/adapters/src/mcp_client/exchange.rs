@@ -1,17 +1,22 @@
 //! One exchange with an MCP server: it is opened, a few things are asked, and it is ended, all before one deadline.
 //!
-//! Source: Model Context Protocol, revisions 2025-06-18 and 2025-03-26, "Lifecycle" and "Transports: Streamable HTTP".
+//! A stream that breaks off before the answer is not resumed: a call is made once, and what it comes to is known in time or not at all.
+//!
+//! Source: Model Context Protocol, revisions 2025-11-25, 2025-06-18 and 2025-03-26, "Lifecycle", "Cancellation" and "Transports:
+//! Streamable HTTP".
 use super::{
     answer::{AnswerReader, Wrong},
     fault::Fault,
     rpc,
 };
-use crate::outbound::{Ask, Outbound, Take};
+use crate::outbound::{Ask, Note, Outbound, Take};
 use bytes::Bytes;
+use entities::ids::TenantId;
 use http::{
     HeaderMap, HeaderName, HeaderValue, Method,
     header::{ACCEPT, CONTENT_TYPE},
 };
+use rules::delivery::failure::Failure;
 use serde_json::{Value, json};
 use std::{ops::ControlFlow, time::Duration};
 use tokio::time::Instant;
@@ -20,19 +25,21 @@ use url::Url;
 /// Whom we ask. Its headers go with every request; what the protocol needs is set over them.
 #[derive(Clone, Copy, Debug)]
 pub struct Server<'a> {
+    /// Who asks.
+    pub tenant: TenantId,
     pub url: &'a Url,
     pub headers: &'a HeaderMap,
 }
 
 /// Revisions that are spoken here, the one that is asked for first.
-const VERSIONS: [&str; 2] = ["2025-06-18", "2025-03-26"];
+pub const VERSIONS: [&str; 3] = ["2025-11-25", "2025-06-18", "2025-03-26"];
 const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 /// Bytes of a session's id.
 const MAX_SESSION: usize = 1024;
 /// Bytes of what a server says of itself when it is greeted.
 const GREETING_LIMIT: usize = 64 * 1024;
-/// For what nobody waits for: the end of a session, and answers to what the server asks.
+/// For each thing that nobody waits for: a cancellation, the end of a session, and answers to what the server asks.
 const COURTESY: Duration = Duration::from_secs(5);
 
 pub struct Exchange<'a> {
@@ -42,6 +49,8 @@ pub struct Exchange<'a> {
     /// The server's own headers, and of ours those that are the same in all requests.
     headers: HeaderMap,
     last_id: u64,
+    /// The request that has been sent, and neither been answered nor failed.
+    unanswered: Option<u64>,
     /// The HTTP status of the latest answer; 0 before one has come.
     pub status: u16,
     /// Bytes of all answers.
@@ -63,6 +72,7 @@ impl<'a> Exchange<'a> {
             deadline: Instant::now() + timeout,
             headers,
             last_id: 0,
+            unanswered: None,
             status: 0,
             taken: 0,
         }
@@ -94,7 +104,7 @@ impl<'a> Exchange<'a> {
         self.last_id += 1;
         let body = rpc::request(self.last_id, method, params);
         let mut reader = AnswerReader::new(self.last_id, limit);
-        let (outbound, url, headers) = (self.outbound, self.server.url, self.headers.clone());
+        let (outbound, server, headers) = (self.outbound, self.server, self.headers.clone());
         let mut take = |status: u16, of_answer: &HeaderMap, piece: &[u8]| {
             if !is_success(status) {
                 return ControlFlow::Break(());
@@ -102,12 +112,18 @@ impl<'a> Exchange<'a> {
             let content_type = of_answer.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
             let flow = reader.take(content_type.unwrap_or_default(), piece);
             for (id, is_ping) in reader.asked() {
-                let reply = rpc::reply(&id, is_ping);
-                outbound.send_detached(Method::POST, url.clone(), headers.clone(), reply, COURTESY);
+                let reply = Note::new(Method::POST, headers.clone(), rpc::reply(&id, is_ping));
+                outbound.send_detached(server.tenant, server.url.clone(), vec![reply], COURTESY);
             }
             flow
         };
-        let of_answer = self.post(body, &mut take).await?;
+        // A client must not cancel its greeting.
+        self.unanswered = (method != "initialize").then_some(self.last_id);
+        let answered = self.post(body, &mut take).await;
+        if !matches!(answered, Err(Fault::Failed(Failure::Timeout))) {
+            self.unanswered = None;
+        }
+        let of_answer = answered?;
         self.taken += reader.taken();
         if method == "initialize" {
             self.note_session(&of_answer)?;
@@ -161,13 +177,25 @@ impl<'a> Exchange<'a> {
     }
 }
 
-/// However it went, also when nobody waits for it any more: the server may forget its session. Servers without sessions are not told.
+/// However it went, also when nobody waits for it any more: the server need not go on with what was not answered, and may forget its
+/// session. Servers without sessions are not told of the end.
 impl Drop for Exchange<'_> {
     fn drop(&mut self) {
-        if self.headers.contains_key(SESSION) {
-            let (url, headers) = (self.server.url.clone(), std::mem::take(&mut self.headers));
+        let headers = std::mem::take(&mut self.headers);
+        let mut notes = Vec::new();
+        if let Some(id) = self.unanswered {
+            let reason = match Instant::now() >= self.deadline {
+                true => "it took too long",
+                false => "nobody waits for it any more",
+            };
+            notes.push(Note::new(Method::POST, headers.clone(), rpc::cancelled(id, reason)));
+        }
+        if headers.contains_key(SESSION) {
+            notes.push(Note::new(Method::DELETE, headers, Bytes::new()));
+        }
+        if !notes.is_empty() {
             self.outbound
-                .send_detached(Method::DELETE, url, headers, Bytes::new(), COURTESY);
+                .send_detached(self.server.tenant, self.server.url.clone(), notes, COURTESY);
         }
     }
 }

@@ -1,5 +1,5 @@
 //! Why a tool was not found or its call came to nothing, in words for whoever configures it and for the model that called it.
-use super::rpc::Refusal;
+use super::{exchange::VERSIONS, rpc::Refusal};
 use crate::provider_http::loggable;
 use http::HeaderMap;
 use rules::delivery::failure::Failure;
@@ -38,7 +38,11 @@ impl fmt::Display for Fault {
             Fault::Failed(failure) => f.write_str(failure.code()),
             Fault::Status(status) => write!(f, "the MCP server answered {status}"),
             Fault::Version => {
-                f.write_str("the MCP server speaks neither revision 2025-06-18 of the protocol nor 2025-03-26")
+                let known = VERSIONS.join(", ");
+                write!(
+                    f,
+                    "the MCP server speaks none of these revisions of the protocol: {known}"
+                )
             }
             Fault::Protocol(why) => write!(f, "the MCP server does not keep to the protocol: its answer {why}"),
             Fault::TooLarge(limit) => write!(f, "the answer is larger than {} KiB", limit / 1024),

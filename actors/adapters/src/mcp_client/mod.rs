@@ -20,8 +20,8 @@ use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 
 /// Bytes of all that a server says in answer to a call, beside what an agent may be told of it: texts come escaped, and once more as
-/// JSON, and progress is told before them.
-const CALL_OVERHEAD: usize = 192 * 1024;
+/// JSON, pictures lie beside them, and progress is told before them.
+const CALL_OVERHEAD: usize = 1024 * 1024;
 
 /// What came of a call.
 #[derive(Debug)]
@@ -46,7 +46,7 @@ pub async fn list<'a>(
     listing::list(&mut exchange, wanted).await
 }
 
-/// Calls a tool once. `timeout`: for all of it, `limit`: bytes of its answer.
+/// Calls a tool once. `timeout`: for all of it, `limit`: bytes of what an agent is told of its answer.
 #[boxed]
 pub async fn call<'a>(
     outbound: &'a Outbound,
@@ -75,11 +75,6 @@ async fn answer_of(
 ) -> Result<Value, Fault> {
     exchange.open().await?;
     let params = json!({ "name": tool, "arguments": arguments });
-    let answer = exchange.ask("tools/call", &params, limit + CALL_OVERHEAD).await;
-    // Its own limit is what whoever reads the words knows of.
-    let answer = answer.map_err(|fault| match fault {
-        Fault::TooLarge(_) => Fault::TooLarge(limit),
-        fault => fault,
-    })?;
+    let answer = exchange.ask("tools/call", &params, limit + CALL_OVERHEAD).await?;
     result::output(&answer, limit, server.headers)
 }

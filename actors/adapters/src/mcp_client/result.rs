@@ -4,6 +4,8 @@ use http::HeaderMap;
 use serde_json::Value;
 
 /// The result of `tools/call`: what the tool gives as JSON, else its texts. `limit`: bytes of it.
+///
+/// Only objects and lists are JSON in a text: a price or an order number that looks like a number stays as it is written.
 pub fn output(result: &Value, limit: usize, headers: &HeaderMap) -> Result<Value, Fault> {
     let Some(fields) = result.as_object() else {
         return Err(Fault::Protocol("holds no object as its result"));
@@ -15,11 +17,16 @@ pub fn output(result: &Value, limit: usize, headers: &HeaderMap) -> Result<Value
     };
     let texts: Vec<&str> = content.iter().filter_map(text).collect();
     let words = texts.join("\n");
+    let structured = fields.get("structuredContent").filter(|value| !value.is_null());
     if fields.get("isError").and_then(Value::as_bool) == Some(true) {
+        let words = match structured {
+            Some(structured) if words.trim().is_empty() => structured.to_string(),
+            Some(_) | None => words,
+        };
         return Err(Fault::Tool(shown(&words, headers)));
     }
     // Servers repeat it as text for clients that do not know it.
-    if let Some(structured) = fields.get("structuredContent").filter(|value| !value.is_null()) {
+    if let Some(structured) = structured {
         return within(structured.to_string().len(), limit).map(|()| structured.clone());
     }
     if texts.is_empty() {
@@ -29,7 +36,9 @@ pub fn output(result: &Value, limit: usize, headers: &HeaderMap) -> Result<Value
         };
     }
     within(words.len(), limit)?;
-    Ok(serde_json::from_str(&words).unwrap_or(Value::String(words)))
+    let json = serde_json::from_str::<Value>(&words).ok();
+    let json = json.filter(|value| value.is_object() || value.is_array());
+    Ok(json.unwrap_or(Value::String(words)))
 }
 
 fn within(length: usize, limit: usize) -> Result<(), Fault> {
@@ -65,6 +74,14 @@ mod tests {
                 json!({ "content": [text("{\"free\":[9]}")] }),
                 Ok(json!({ "free": [9] })),
             ),
+            (json!({ "content": [text("[9, 10]")] }), Ok(json!([9, 10]))),
+            (json!({ "content": [text("4.50")] }), Ok(json!("4.50"))),
+            (
+                json!({ "content": [text("12345678901234567890123")] }),
+                Ok(json!("12345678901234567890123")),
+            ),
+            (json!({ "content": [text("null")] }), Ok(json!("null"))),
+            (json!({ "content": [text("\"a\"")] }), Ok(json!("\"a\""))),
             (
                 json!({ "content": [text("a"), image, text("b"), resource] }),
                 Ok(json!("a\nb\na")),
@@ -80,10 +97,18 @@ mod tests {
                 Err(Fault::Protocol("holds nothing that is text")),
             ),
             (
+                json!({ "content": [{ "type": "resource_link", "uri": "file:///a", "name": "a" }] }),
+                Err(Fault::Protocol("holds nothing that is text")),
+            ),
+            (
                 json!({ "content": [text("no such day")], "isError": true }),
                 Err(Fault::Tool("no such day".into())),
             ),
             (json!({ "isError": true }), Err(Fault::Tool(String::new()))),
+            (
+                json!({ "content": [], "structuredContent": { "code": 7 }, "isError": true }),
+                Err(Fault::Tool("{\"code\":7}".into())),
+            ),
             (json!({ "content": [text(&long)] }), Err(Fault::TooLarge(64))),
             (json!({ "structuredContent": { "a": long } }), Err(Fault::TooLarge(64))),
             (

@@ -30,6 +30,13 @@ pub fn notification(method: &str) -> Bytes {
     json!({ "jsonrpc": "2.0", "method": method }).to_string().into()
 }
 
+/// Nobody waits for the answer to that request any more.
+pub fn cancelled(id: u64, reason: &str) -> Bytes {
+    json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": id, "reason": reason } })
+        .to_string()
+        .into()
+}
+
 /// What a server's own request is answered: a ping is, for a server may wait for that; everything else is not offered.
 pub fn reply(id: &Value, is_ping: bool) -> Bytes {
     let reply = if is_ping {

@@ -8,9 +8,10 @@ mod policy;
 pub mod trouble;
 
 pub use connect::{Lookup, SystemLookup};
-use entities::boxed;
+use entities::{boxed, ids::TenantId};
 pub use policy::{AllowedTarget, Blocked, Policy};
 use rules::delivery::failure::{Failure, Timings};
+use runtime::bulkhead::Bulkhead;
 
 use crate::trunk::names::Names;
 use bytes::Bytes;
@@ -42,7 +43,7 @@ use std::{
     sync::{Arc, OnceLock},
     time::{Duration, Instant},
 };
-use tokio::{runtime::Handle, sync::Semaphore};
+use tokio::runtime::Handle;
 use url::Url;
 
 /// Posts to users' addresses. Cloning is cheap; there is one for the whole service.
@@ -54,7 +55,7 @@ pub struct Outbound {
     names: Names,
     tls: Arc<ClientConfig>,
     runtime: Handle,
-    detached: Arc<Semaphore>,
+    detached: Arc<Bulkhead>,
 }
 
 /// What it is made of, beside the policy.
@@ -91,6 +92,20 @@ pub struct Ask<'a> {
     pub keep: usize,
 }
 
+/// A request that is only a courtesy.
+#[derive(Debug)]
+pub struct Note {
+    method: Method,
+    headers: HeaderMap,
+    body: Bytes,
+}
+
+impl Note {
+    pub fn new(method: Method, headers: HeaderMap, body: Bytes) -> Self {
+        Note { method, headers, body }
+    }
+}
+
 /// Takes the body of an answer piece by piece, beside its status and headers. After `Break` nothing more of it is read.
 pub type Take<'a> = &'a mut (dyn FnMut(u16, &HeaderMap, &[u8]) -> ControlFlow<()> + Send);
 
@@ -123,8 +138,9 @@ pub const BODY_LIMIT: usize = 16 * 1024;
 const READ_LIMIT: usize = 64 * 1024;
 /// Bytes of an answer's head.
 const HEAD_LIMIT: usize = 64 * 1024;
-/// Requests for whose answer nobody waits.
-const MAX_DETACHED: usize = 64;
+/// Errands on which requests go for whose answers nobody waits: of a workspace, and in all.
+const DETACHED_OF_TENANT: usize = 8;
+const DETACHED: usize = 64;
 
 impl Outbound {
     /// Fails when there are no certificate authorities to check receivers against.
@@ -157,7 +173,7 @@ impl Outbound {
             names: options.names,
             tls,
             runtime: options.runtime,
-            detached: Arc::new(Semaphore::new(MAX_DETACHED)),
+            detached: Arc::new(Bulkhead::new(DETACHED_OF_TENANT, DETACHED)),
         })
     }
 
@@ -217,23 +233,25 @@ impl Outbound {
         Box::pin(self.exchange(ask, Some(take)))
     }
 
-    /// Sends what is only a courtesy: nobody waits for it, and nobody learns what came of it. While 64 of them are under way, it
-    /// is not sent.
-    pub fn send_detached(&self, method: Method, url: Url, headers: HeaderMap, body: Bytes, timeout: Duration) {
-        let Ok(permit) = self.detached.clone().try_acquire_owned() else {
+    /// Sends what is only a courtesy, one after the other: nobody waits for it, and nobody learns what came of it. While 8 of the
+    /// workspace's errands, or 64 of all, are under way, nothing is sent. `timeout`: for each.
+    pub fn send_detached(&self, tenant: TenantId, url: Url, notes: Vec<Note>, timeout: Duration) {
+        let Ok(permit) = self.detached.enter(tenant) else {
             return;
         };
         let outbound = self.clone();
         self.runtime.spawn(async move {
-            let ask = Ask {
-                method,
-                url: &url,
-                headers,
-                body,
-                timeout,
-                keep: 0,
-            };
-            outbound.send(ask).await;
+            for Note { method, headers, body } in notes {
+                let ask = Ask {
+                    method,
+                    url: &url,
+                    headers,
+                    body,
+                    timeout,
+                    keep: 0,
+                };
+                outbound.send(ask).await;
+            }
             drop(permit);
         });
     }

@@ -346,8 +346,19 @@ fn a_function_is_made_of_a_tool_of_an_mcp_server() {
         put(&page, "headers[0].value", "Bearer canary").await;
         press(&page, "List the server’s tools").await;
         page.until(&shows("The server has one tool.")).await;
-        page.until("document.querySelector('select[name=\"mcp.tool\"]').value === 'book.day'")
+        // None is chosen for whoever has not named one, and what is named stays.
+        let chosen = |name: &str| format!("document.querySelector('select[name=\"mcp.tool\"]')?.value === '{name}'");
+        page.until(&chosen("")).await;
+        put(&page, "mcp.tool", "book.day").await;
+        press(&page, "List the server’s tools").await;
+        page.until(&chosen("book.day")).await;
+        // Another address has other tools.
+        put(&page, "url", &format!("{}/", server.url)).await;
+        page.until("document.querySelector('input[name=\"mcp.tool\"]')?.value === 'book.day'")
             .await;
+        put(&page, "url", &server.url).await;
+        press(&page, "List the server’s tools").await;
+        page.until(&chosen("book.day")).await;
         put(&page, "name", "book").await;
         pictures(&mut page, "function-of-mcp-server").await;
         page.screen(DESKTOP).await;

@@ -8,6 +8,7 @@ use crate::{
         minutes,
     },
 };
+use reqwest::Method;
 use serde_json::{Value, json};
 use std::sync::{
     Arc,
@@ -47,6 +48,17 @@ async fn booking_agent(tenant: &Tenant, function: &Value, day: &str) -> String {
     agent(tenant, more).await
 }
 
+/// The one call, and nothing else.
+fn assert_cancelled(server: &McpServer, reason: Option<&str>) {
+    let heard = server.heard();
+    let called = heard.iter().find(|heard| heard.method == "tools/call").unwrap();
+    let told = heard.iter().filter(|heard| heard.method == "notifications/cancelled");
+    let told: Vec<&Value> = told.map(|heard| &heard.body["params"]).collect();
+    assert_eq!((told.len(), &told[0]["requestId"]), (1, &called.body["id"]));
+    let why = told[0]["reason"].as_str().unwrap();
+    assert!(reason.is_none_or(|reason| reason == why), "{why}");
+}
+
 fn script() -> Value {
     json!({ "sandbox": { "script": [{ "say": "Please book a day." }, { "say": "No, thanks." }] } })
 }
@@ -68,7 +80,7 @@ on_both! {
             let heard = server.heard();
             let called = heard.iter().find(|heard| heard.method == "tools/call").unwrap();
             assert_eq!(called.body["params"], json!({ "name": "book.day", "arguments": { "day": "monday" } }), "and nothing of the call");
-            assert_eq!((called.headers["authorization"].as_str(), called.headers["mcp-protocol-version"].as_str()), (format!("Bearer {TOKEN}").as_str(), "2025-06-18"));
+            assert_eq!((called.headers["authorization"].as_str(), called.headers["mcp-protocol-version"].as_str()), (format!("Bearer {TOKEN}").as_str(), "2025-11-25"));
             assert!(heard.iter().all(|heard| !heard.headers.contains_key("x-function-signature")));
             if is_stream {
                 // What the server asks meanwhile is told that nobody does that here.
@@ -119,6 +131,30 @@ on_both! {
         assert_eq!(ended["function_invocations"][0]["status"], "timed_out");
         assert_eq!(server.heard().iter().filter(|heard| heard.method == "tools/call").count(), 1, "no second try");
         server.arrived("DELETE", 2).await;
+        assert_cancelled(&server, None);
+        let last = server.heard().pop().map(|heard| heard.method);
+        assert_eq!(last.as_deref(), Some("DELETE"), "in that order");
+    }
+
+    /// Whoever leaves need not know a session.
+    async fn a_call_that_nobody_waits_for_any_more_is_cancelled(world: &mut World) {
+        let tenant = world.tenant().await;
+        let server = McpServer::start(false, |method, params| match method {
+            "initialize" => {
+                let result = json!({ "protocolVersion": params["protocolVersion"], "capabilities": {} });
+                Some(Reply::Raw("application/json", json!({ "jsonrpc": "2.0", "id": 1, "result": result }).to_string()))
+            }
+            "tools/call" => Some(Reply::Hang),
+            _ => None,
+        });
+        let function = function(&tenant.api, &server, json!({})).await;
+        let (api, path) = (tenant.api.clone(), format!("{}/test", at(&function)));
+        let testing = actix_rt::spawn(async move { api.post(&path, json!({ "arguments": { "day": "tuesday" } })).await });
+        server.arrived("tools/call", 1).await;
+        testing.abort();
+        server.arrived("notifications/cancelled", 1).await;
+        assert_cancelled(&server, Some("nobody waits for it any more"));
+        assert!(server.heard().iter().all(|heard| heard.method != "DELETE"), "there is no session to be ended");
     }
 
     async fn what_goes_wrong_is_told_to_the_agent(world: &mut World) {
@@ -126,6 +162,7 @@ on_both! {
         let result = Reply::Result;
         let text = |words: &str| json!([{ "type": "text", "text": words }]);
         let long = "x".repeat(70_000);
+        let picture = json!({ "type": "image", "data": "A".repeat(300_000), "mimeType": "image/png" });
         for (n, (reply, status, http_status, words)) in [
             (result(json!({ "content": text("no free day"), "isError": true })), "failed", 200, "the tool failed: no free day"),
             (result(json!({ "content": text(&format!("who is Bearer {TOKEN}?")), "isError": true })), "failed", 200, "the tool failed: who is Bearer [secret]"),
@@ -138,10 +175,12 @@ on_both! {
             (Reply::Status(202), "failed", 202, "is neither `application/json` nor `text/event-stream`"),
             (Reply::Raw("text/html", "<p>Hello!</p>".into()), "failed", 200, "is neither `application/json` nor `text/event-stream`"),
             (Reply::Raw("application/json", "[".repeat(5_000)), "failed", 200, "is not JSON"),
-            (Reply::Endless, "failed", 200, "the answer is larger than 64 KiB"),
+            (Reply::Endless, "failed", 200, "the answer is larger than 1088 KiB"),
             (Reply::Stall("data: {}".into()), "timed_out", 0, "has not answered yet"),
             (Reply::Hang, "timed_out", 0, "has not answered yet"),
             (result(json!({ "content": text("a word") })), "succeeded", 200, "a word"),
+            (result(json!({ "content": text("4.50") })), "succeeded", 200, "\"4.50\""),
+            (result(json!({ "content": [picture, { "type": "text", "text": "a word" }] })), "succeeded", 200, "a word"),
             (result(json!({ "content": text("{}"), "structuredContent": { "free": "a word" } })), "succeeded", 200, "a word"),
         ].into_iter().enumerate() {
             let timeout_ms = if status == "timed_out" { 500 } else { 10_000 };
@@ -150,6 +189,10 @@ on_both! {
             let tested = tenant.api.post(&format!("{}/test", at(&function)), json!({ "arguments": { "day": "tuesday" } })).await.ok();
             assert_eq!((tested["status"].as_str(), tested["http_status"].as_u64()), (Some(status), Some(http_status)), "{words}: {tested}");
             assert!(tested["output"].to_string().contains(words), "{words}: {tested}");
+            if status == "timed_out" {
+                server.arrived("notifications/cancelled", 1).await;
+                assert_cancelled(&server, Some("it took too long"));
+            }
             assert!(!tested.to_string().contains(TOKEN), "{tested}");
         }
     }
@@ -188,6 +231,29 @@ on_both! {
         assert_eq!((plain.get("mcp"), &plain["version"]), (None, &json!(4)), "a URL of one's own now");
     }
 
+    async fn another_tool_comes_with_its_own_words_and_schema(world: &mut World) {
+        let tenant = world.tenant().await;
+        let api = &tenant.api;
+        let schema = json!({ "type": "object", "properties": { "order": { "type": "string" } } });
+        let tools = json!({ "tools": [tool(), { "name": "orders.cancel", "description": "Cancels an order.", "inputSchema": schema }] });
+        let server = McpServer::start(false, move |method, _| (method == "tools/list").then(|| Reply::Result(tools.clone())));
+        let made = function(api, &server, json!({})).await;
+        let other = json!({ "mcp": { "tool": "orders.cancel" } });
+        let changed = api.patch(&at(&made), other.clone()).await.ok();
+        assert_eq!((&changed["description"], &changed["parameters"]), (&json!("Cancels an order."), &schema));
+        // What the patch names holds.
+        let named = json!({ "mcp": { "tool": "book.day" }, "description": "Mine." });
+        let changed = api.patch(&at(&made), named).await.ok();
+        assert_eq!((&changed["description"], &changed["parameters"]), (&json!("Mine."), &tool()["inputSchema"]));
+        let same = api.patch(&at(&made), json!({ "mcp": { "tool": "book.day" } })).await.ok();
+        assert_eq!(same["description"], "Mine.", "the same tool is no other one");
+
+        let plain = json!({ "name": "plain", "description": "A URL.", "parameters": { "type": "object" }, "url": server.url });
+        let plain = api.post("/v1/functions", plain).await.ok();
+        let changed = api.patch(&at(&plain), other).await.ok();
+        assert_eq!((&changed["description"], &changed["parameters"]), (&json!("Cancels an order."), &schema));
+    }
+
     async fn a_tool_that_cannot_be_had_makes_no_function(world: &mut World) {
         let tenant = world.tenant().await;
         let schema = |schema: Value| Reply::Result(json!({ "tools": [{ "name": "book.day", "description": "x", "inputSchema": schema }] }));
@@ -200,7 +266,7 @@ on_both! {
             ("initialize", Reply::Status(302), "url", "redirects are not followed"),
             ("initialize", Reply::Raw("text/html", "<p>Hello!</p>".into()), "url", "is neither"),
             ("initialize", Reply::Endless, "url", "let it list fewer"),
-            ("initialize", greeting("2025-11-25"), "url", "speaks neither revision 2025-06-18 of the protocol nor 2025-03-26"),
+            ("initialize", greeting("2024-11-05"), "url", "none of these revisions of the protocol: 2025-11-25, 2025-06-18, 2025-03-26"),
             ("initialize", Reply::Error(-32000, "not today"), "url", "the MCP server refused: not today (-32000)"),
             ("notifications/initialized", Reply::Status(400), "url", "answered 400"),
             ("tools/list", Reply::Error(-32601, "method not found"), "url", "refused"),
@@ -216,6 +282,8 @@ on_both! {
             ("tools/list", schema(deep), "parameters", "nests deeper"),
             ("tools/list", schema(json!({ "type": "object", "properties": { "a": { "$ref": "http://127.0.0.1:9/schema" } } })), "parameters", "must be local"),
             ("tools/list", schema(json!({ "type": "object", "description": "a\u{0}b" })), "parameters", "NUL"),
+            ("tools/list", described("\u{200b}\u{e0041}"), "description", "does not describe this tool"),
+            ("tools/list", schema(json!({ "type": "object", "description": "a\u{e0041}b" })), "parameters", "nobody sees and a model reads, such as U+E0041"),
             ("tools/list", schema(Value::Null), "parameters", "must be a JSON Schema object"),
         ] {
             let server = McpServer::start(false, move |method, _| (method == is_of).then(|| reply.clone()));
@@ -252,6 +320,30 @@ on_both! {
         }
         for url in ["http://169.254.169.254/mcp", "ftp://example.com/mcp", "http://127.0.0.1:9/mcp"] {
             assert_eq!(list(url).await.error(), (422, "validation_failed", Some("url")), "{url}");
+        }
+    }
+
+    async fn an_outage_is_not_told_again_when_it_is_over(world: &mut World) {
+        let tenant = world.tenant().await;
+        let api = &tenant.api;
+        let is_down = Arc::new(AtomicBool::new(true));
+        let down = is_down.clone();
+        let server = McpServer::start(false, move |method, _| (method == "initialize" && down.load(SeqCst)).then_some(Reply::Status(503)));
+        let post = async |path: &str, body: Value| api.send(api.request(Method::POST, path).header("Idempotency-Key", path).json(&body)).await;
+        for (path, body) in [
+            ("/v1/functions", asked(&server, json!({}))),
+            ("/v1/functions/mcp_tools", json!({ "url": server.url })),
+        ] {
+            is_down.store(true, SeqCst);
+            assert_eq!(post(path, body.clone()).await.error(), (422, "validation_failed", Some("url")), "{path}");
+            is_down.store(false, SeqCst);
+            let first = post(path, body.clone()).await;
+            assert!(!first.headers.contains_key("idempotent-replayed"), "{path}");
+            let first = first.ok();
+            let again = post(path, body).await;
+            // What changes nothing is asked anew each time.
+            assert_eq!(again.headers.contains_key("idempotent-replayed"), path == "/v1/functions", "{path}");
+            assert_eq!(again.ok(), first, "{path}");
         }
     }
 
