@@ -1,5 +1,4 @@
 //! The one table from errors to what the client sees, and the error body of CONTRACT §1.
-use super::idempotency::NotKept;
 use actix_web::{HttpResponse, ResponseError, http::StatusCode};
 use entities::{
     Error,
@@ -16,6 +15,10 @@ tokio::task_local! {
 pub fn request_id() -> String {
     REQUEST_ID.try_with(String::clone).unwrap_or_default()
 }
+
+/// In the extensions of a response: it is of this moment only, and changed nothing. A repeat asks anew.
+#[derive(Clone, Copy, Debug)]
+pub struct NotKept;
 
 /// What an HTTP handler fails with: an error of the service, or one of the frame around it.
 #[derive(Debug)]

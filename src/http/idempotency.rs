@@ -5,7 +5,7 @@
 use super::{
     bodies::MIB,
     caller::Caller,
-    error::{ApiError, ApiResult},
+    error::{ApiError, ApiResult, NotKept},
     extract,
     in_flight::Running,
     voices::{Fingerprint, Form},
@@ -68,10 +68,6 @@ impl Drop for Entered {
         });
     }
 }
-
-/// In the extensions of a response: it is of this moment only, and changed nothing. A repeat asks anew.
-#[derive(Clone, Copy, Debug)]
-pub struct NotKept;
 
 /// More than any answer to a POST has.
 const LARGEST_ANSWER: usize = 64 * MIB;

@@ -1,9 +1,8 @@
 //! Tools of MCP servers: listed for whoever makes a function of one, and described by their servers when one is made.
 use super::{
     caller::Caller,
-    error::{ApiError, ApiResult},
+    error::{ApiError, ApiResult, NotKept},
     extract::{self, Json},
-    idempotency::NotKept,
     target,
 };
 use crate::state::State;

@@ -237,7 +237,7 @@ on_both! {
         keep(&mut owner, &tenant, json!({ "transcripts_days": 1 })).await.ok();
         let agent = tenant.agent().await;
         let call = async |number: &str, seconds: u64| {
-            let script = json!([{ "say": "Hello." }, { "silence_seconds": seconds }, { "hang_up": true }]);
+            let script = json!([{ "silence_seconds": seconds }, { "hang_up": true }]);
             let call = json!({ "to_number": number, "agent_id": agent, "sandbox": { "script": script } });
             tenant.api.post("/v1/sessions", call).await.ok()["id"].as_str().unwrap().to_owned()
         };

@@ -7,7 +7,7 @@
 use super::{
     answer::{AnswerReader, Wrong},
     fault::Fault,
-    rpc,
+    rpc::{self, VERSIONS},
 };
 use crate::outbound::{Ask, Note, Outbound, Take};
 use bytes::Bytes;
@@ -31,8 +31,6 @@ pub struct Server<'a> {
     pub headers: &'a HeaderMap,
 }
 
-/// Revisions that are spoken here, the one that is asked for first.
-pub const VERSIONS: [&str; 3] = ["2025-11-25", "2025-06-18", "2025-03-26"];
 const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 /// Bytes of a session's id.

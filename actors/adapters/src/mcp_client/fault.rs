@@ -1,5 +1,5 @@
 //! Why a tool was not found or its call came to nothing, in words for whoever configures it and for the model that called it.
-use super::{exchange::VERSIONS, rpc::Refusal};
+use super::rpc::{Refusal, VERSIONS};
 use crate::provider_http::loggable;
 use http::HeaderMap;
 use rules::delivery::failure::Failure;

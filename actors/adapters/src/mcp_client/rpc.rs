@@ -2,6 +2,9 @@
 use bytes::Bytes;
 use serde_json::{Value, json};
 
+/// Revisions that are spoken here, the one that is asked for first.
+pub const VERSIONS: [&str; 3] = ["2025-11-25", "2025-06-18", "2025-03-26"];
+
 /// Something a server said.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Message {
