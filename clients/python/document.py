@@ -1,0 +1,52 @@
+"""What `generate` does with the document besides the generator.
+
+document.py without-defaults DOCUMENT         prints it, for the generator
+document.py events DOCUMENT > events.py       says which schema the data of each event has: the generator leaves webhooks out
+"""
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+
+def without_defaults(schema: Any, is_schema: bool = True) -> Any:
+    """The generator's models would send each default that they know: a patch of one field would set its neighbours back."""
+    if isinstance(schema, list):
+        return [without_defaults(one) for one in schema]
+    if not isinstance(schema, dict):
+        return schema
+    # Fields may be called so, and the answer to all other statuses is.
+    says_a_type = is_schema and not {"type", "enum", "$ref", "anyOf", "oneOf", "allOf"}.isdisjoint(schema)
+    kept = {name: value for name, value in schema.items() if not (says_a_type and name == "default")}
+    return {name: without_defaults(value, name != "properties") for name, value in kept.items()}
+
+
+def with_bytes(document: dict[str, Any]) -> dict[str, Any]:
+    """Files and session descriptions are handed over as they are: the generator has no other type for what is not JSON."""
+    for item in document["paths"].values():
+        for operation in item.values():
+            bodies = [operation.get("requestBody", {}), *operation["responses"].values()]
+            for content in (body.get("content", {}) for body in bodies):
+                for kind in {"text/csv", "application/sdp"} & content.keys():
+                    content[kind]["schema"] = {"type": "string", "format": "binary"}
+    return document
+
+
+def events(document: dict[str, Any]) -> str:
+    names = {}
+    for event, item in document["webhooks"].items():
+        schema = item["post"]["requestBody"]["content"]["application/json"]["schema"]
+        names[event] = schema["properties"]["data"]["$ref"].rsplit("/", 1)[1]
+    classes = sorted(set(names.values()))
+    entries = ", ".join(f"{event!r}: {name}" for event, name in names.items())
+    return f'''"""The data of events, by their types."""
+from .models import {", ".join(classes)}
+EventData = {" | ".join(classes)}
+EVENT_DATA: dict[str, type[EventData]] = {{{entries}}}
+'''
+
+
+task, path = sys.argv[1:]
+document = json.loads(Path(path).read_text())
+print(events(document) if task == "events" else json.dumps(without_defaults(with_bytes(document))))
