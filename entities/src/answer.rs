@@ -4,6 +4,7 @@ use crate::{
     connection::Connection,
     error::Result,
     ids::{AgentId, AnswerId, CampaignId, ContactId, SessionId, TenantId},
+    keys,
     page::{self, Listed, Page},
     values::{Env, Moment},
 };
@@ -140,9 +141,5 @@ pub async fn delete_of(db: &Connection, session: SessionId) -> Result<()> {
 /// Removes what was answered in these sessions.
 #[boxed]
 pub async fn remove(db: &Connection, sessions: &[SessionId]) -> Result<()> {
-    Entity::delete_many()
-        .filter(Column::SessionId.is_in(sessions.iter().copied()))
-        .exec(db)
-        .await?;
-    Ok(())
+    keys::remove(db, Entity, Column::SessionId, sessions).await
 }

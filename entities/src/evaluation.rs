@@ -4,7 +4,7 @@ use crate::{
     connection::Connection,
     error::Result,
     ids::{SessionId, TenantId, TenantScoped},
-    page,
+    keys, page,
     values::{Env, Moment},
     workspace_lease::Share,
 };
@@ -68,9 +68,5 @@ pub async fn pending(db: &Connection, share: Share, limit: u64) -> Result<Vec<Mo
 /// Of sessions that are removed, too.
 #[boxed]
 pub async fn remove(db: &Connection, sessions: &[SessionId]) -> Result<()> {
-    Entity::delete_many()
-        .filter(Column::SessionId.is_in(sessions.iter().copied()))
-        .exec(db)
-        .await?;
-    Ok(())
+    keys::remove(db, Entity, Column::SessionId, sessions).await
 }

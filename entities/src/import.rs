@@ -6,6 +6,7 @@ use crate::{
     db::Db,
     error::{Error, Result},
     ids::{CampaignId, ImportId, TenantId, TenantScoped},
+    keys,
     page::{self, Listed, Page},
     values::{Env, Moment},
     workspace_lease::Share,
@@ -252,9 +253,5 @@ pub async fn ended_before(
 
 #[boxed]
 pub async fn remove(db: &Connection, ids: &[ImportId]) -> Result<()> {
-    Entity::delete_many()
-        .filter(Column::Id.is_in(ids.iter().copied()))
-        .exec(db)
-        .await?;
-    Ok(())
+    keys::remove(db, Entity, Column::Id, ids).await
 }

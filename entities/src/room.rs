@@ -207,9 +207,5 @@ pub async fn all_after(db: &Connection, after: Option<RoomId>, limit: u64) -> Re
 /// Removes the rooms in which these sessions were held.
 #[boxed]
 pub async fn remove(db: &Connection, sessions: &[SessionId]) -> Result<()> {
-    Entity::delete_many()
-        .filter(Column::SessionId.is_in(sessions.iter().copied()))
-        .exec(db)
-        .await?;
-    Ok(())
+    keys::remove(db, Entity, Column::SessionId, sessions).await
 }

@@ -5,6 +5,7 @@ use crate::{
     db::Db,
     error::{Error, Result},
     ids::{CampaignId, ContactId, SmsId, TenantId, TenantScoped},
+    keys,
     message::Messages,
     owned::of_tenant_and_env,
     page::{self, Listed, Page},
@@ -253,9 +254,5 @@ pub async fn oldest(db: &Connection, before: Moment, limit: u64) -> Result<Vec<S
 
 #[boxed]
 pub async fn prune(db: &Connection, ids: &[SmsId]) -> Result<()> {
-    Entity::delete_many()
-        .filter(Column::Id.is_in(ids.iter().copied()))
-        .exec(db)
-        .await?;
-    Ok(())
+    keys::remove(db, Entity, Column::Id, ids).await
 }

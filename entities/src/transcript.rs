@@ -5,6 +5,7 @@ use crate::{
     connection::Connection,
     error,
     ids::SessionId,
+    keys,
     values::Moment,
 };
 use schemars::JsonSchema;
@@ -183,11 +184,7 @@ pub async fn kept_of(db: &Connection, sessions: &[SessionId]) -> error::Result<V
 /// Nothing of what was said in these sessions is left.
 #[boxed]
 pub async fn remove(db: &Connection, sessions: &[SessionId]) -> error::Result<()> {
-    Entity::delete_many()
-        .filter(Column::SessionId.is_in(sessions.iter().copied()))
-        .exec(db)
-        .await?;
-    Ok(())
+    keys::remove(db, Entity, Column::SessionId, sessions).await
 }
 
 #[cfg(test)]

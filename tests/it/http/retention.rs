@@ -1,12 +1,19 @@
 //! How long a workspace keeps what it has done.
 use super::{console::member, dashboard::Browser};
 use crate::{
-    audit::{self, Evidence},
-    on_both,
+    audit, on_both,
     world::{Answer, Tenant, World, minutes},
 };
-use entities::values::{Moment, Role};
+use actors::leases::Of;
+use entities::{
+    contact,
+    ids::CampaignId,
+    values::{Moment, Role},
+};
+use futures_util::future::join_all;
 use reqwest::Method;
+use rules::commit::Commit;
+use sea_orm::{ColumnTrait, EntityTrait, PaginatorTrait, QueryFilter};
 use serde_json::{Value, json};
 use std::time::Duration;
 
@@ -29,26 +36,8 @@ async fn count(tenant: &Tenant, path: &str) -> usize {
 
 /// What the books and the events say that is not so.
 async fn breaches(world: &World) -> Vec<audit::Breach> {
-    let mut dump = Vec::new();
-    callboard::cli::audit::write(&world.deps().db.read, None, &mut dump)
-        .await
-        .unwrap();
-    let lines = String::from_utf8(dump).unwrap();
-    let evidence = Evidence {
-        dump: lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect(),
-        carrier: Vec::new(),
-        provider: Vec::new(),
-        acknowledged: Vec::new(),
-        files: None,
-        taken_at: None,
-        kills: Vec::new(),
-        limit: 100,
-        rate: 1e6,
-        burst: 1e6,
-        settled: false,
-    };
     // What the carrier and the providers would have to say is looked at elsewhere.
-    let mut all = audit::check(&evidence);
+    let mut all = audit::check(&world.evidence().await);
     all.retain(|breach| ["DUMP", "I2", "I12", "I13", "I14", "I20"].contains(&breach.invariant));
     all
 }
@@ -276,5 +265,45 @@ on_both! {
         let db = world.deps().db.begin().await.unwrap();
         let stale = entities::retention::still(&db, tenant.id, known.version).await;
         assert!(matches!(stale, Err(entities::Error::Stale)), "{stale:?}");
+    }
+
+    /// Thousands go in slices, between which others have their turn.
+    async fn a_long_list_that_is_let_go_leaves_room_for_others(world: &mut World) {
+        let tenant = world.tenant().await;
+        let mut owner = member(world, &tenant, Role::Owner).await;
+        keep(&mut owner, &tenant, json!({ "contacts_days": 1 })).await.ok();
+        let draft = tenant.api.post("/v1/campaigns", json!({ "name": "Long", "agent_id": tenant.agent().await })).await.ok();
+        let path = format!("/v1/campaigns/{}", draft["id"].as_str().unwrap());
+        let campaign: CampaignId = draft["id"].as_str().unwrap().parse().unwrap();
+        let contacts: Vec<Value> = (0..5_000).map(|n| json!({ "phone_number": format!("+15002{n:06}") })).collect();
+        for some in contacts.chunks(1_000) {
+            tenant.api.post(&format!("{path}/contacts"), json!({ "contacts": some })).await.ok();
+        }
+        tenant.api.post(&format!("{path}/cancel"), json!({})).await.ok();
+        world.settle().await;
+        world.clock.set(world.clock.now().plus(days(2)));
+        // Two who write all the time: one of them is always next. Each notes how many are left.
+        let writers = [0; 2].map(|_| {
+            let deps = world.deps().clone();
+            actix_rt::spawn(async move {
+                let mut seen = Vec::new();
+                while seen.last() != Some(&0) {
+                    let looking = deps.writer.run(Of::Anybody, move |db| {
+                        let of_it = contact::Entity::find().filter(contact::Column::CampaignId.eq(campaign));
+                        Box::pin(async move { Ok((of_it.count(db).await?, Commit::default())) })
+                    });
+                    seen.push(looking.await.unwrap());
+                }
+                seen
+            })
+        });
+        actors::retention::workspaces::prune(world.deps()).await.unwrap();
+        let mut seen: Vec<u64> = join_all(writers).await.into_iter().flat_map(Result::unwrap).collect();
+        seen.sort_unstable();
+        seen.dedup();
+        assert_eq!((seen.first(), seen.last()), (Some(&0), Some(&5_000)));
+        // Of 500 contacts each there would be ten transactions.
+        assert!(seen.len() > 12, "so few had their turn between two slices: {seen:?}");
+        assert_eq!(tenant.api.get(&path).await.ok()["counts"]["total"], 5_000);
     }
 }

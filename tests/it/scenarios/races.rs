@@ -1,7 +1,7 @@
 //! Two things at one moment, many times over. Whatever comes first, what was written down must be in order.
 //! By hand with more: `CALLBOARD_TEST_RACES=1000`.
 use crate::{
-    audit::{Evidence, check, report},
+    audit::{check, report},
     on_both,
     world::{Tenant, World, minutes, seconds},
 };
@@ -17,25 +17,7 @@ fn races() -> usize {
 
 /// Everything that is stored, checked against the promises. The carrier keeps no log here: times are not real.
 async fn assert_promises_kept(world: &World) {
-    let mut dump = Vec::new();
-    callboard::cli::audit::write(&world.deps().db.read, None, &mut dump)
-        .await
-        .unwrap();
-    let text = String::from_utf8(dump).unwrap();
-    let evidence = Evidence {
-        dump: text.lines().map(|line| serde_json::from_str(line).unwrap()).collect(),
-        carrier: Vec::new(),
-        provider: Vec::new(),
-        acknowledged: Vec::new(),
-        files: None,
-        taken_at: None,
-        kills: Vec::new(),
-        limit: 20,
-        rate: 1e6,
-        burst: 1.0,
-        settled: true,
-    };
-    let breaches = check(&evidence);
+    let breaches = check(&world.evidence().await);
     assert!(breaches.is_empty(), "{}", report(&breaches));
 }
 
