@@ -118,13 +118,18 @@ async fn ask_once<M: Sendable>(deps: &Deps, row: &M, made: M::Made) -> Command<M
     let outcome = row.hand_over(deps, made).await;
     if let Some(place) = traced {
         let took = deps.clock.monotonic().saturating_sub(since);
-        deps.traces.record([span(place, row, &outcome, (began, took))]);
+        // What is told of the message itself stands below its last try, whose span has its id.
+        let id = match outcome {
+            Command::Busy { .. } => deps.ids.next(),
+            _ => row.seen().key.id.into(),
+        };
+        deps.traces.record([span(place, row, id, &outcome, (began, took))]);
     }
     outcome
 }
 
 /// Neither to whom it goes nor what it says.
-fn span<M: Sendable>(place: Place, row: &M, outcome: &Command<M::Own>, when: (Moment, Duration)) -> Span {
+fn span<M: Sendable>(place: Place, row: &M, of: Uuid, outcome: &Command<M::Own>, when: (Moment, Duration)) -> Span {
     let Seen { key, attempts, .. } = row.seen();
     let (began, took) = when;
     let id: Uuid = key.id.into();
@@ -132,7 +137,7 @@ fn span<M: Sendable>(place: Place, row: &M, outcome: &Command<M::Own>, when: (Mo
         Channel::Sms => "sms",
         Channel::Email => "email",
     };
-    let mut span = place.span(span_id(id), name, began, took);
+    let mut span = place.span(span_id(of), name, began, took);
     span.kind = SpanKind::Client;
     span.attributes = vec![
         ("callboard.message_id", id.to_string().into()),

@@ -31,6 +31,8 @@ const LOOK: Duration = Duration::from_millis(500);
 pub struct Traces {
     pub tracer: Tracer,
     contexts: Contexts,
+    /// What requests have begun: the calls of campaigns, which are many, do not push it out.
+    begun: Contexts,
 }
 
 impl Traces {
@@ -38,6 +40,7 @@ impl Traces {
         Traces {
             tracer,
             contexts: Contexts::default(),
+            begun: Contexts::default(),
         }
     }
 
@@ -48,7 +51,7 @@ impl Traces {
     /// A request makes something, or starts it: that is a part of the request's trace.
     pub fn begin(&self, request: RequestTrace, id: Uuid) -> TraceContext {
         let context = request.context_of(id);
-        self.contexts.remember(id, Some(context));
+        self.begun.remember(id, Some(context));
         context
     }
 
@@ -81,7 +84,7 @@ impl Traces {
 
     /// A message's, as far as is known here. Its own span has its id.
     pub fn of_message(&self, id: Uuid) -> Option<Place> {
-        self.is_on().then(|| self.place(id, self.contexts.of(id).flatten()))
+        self.is_on().then(|| self.place(id, self.begun.of(id).flatten()))
     }
 
     /// A session was committed: how it began is remembered, and once it has ended it is told of.
@@ -132,7 +135,7 @@ impl Traces {
         Ok(match session {
             Some(id) => About::Session(id, self.context(db, key(id)).await?),
             // A campaign is too long for one trace: only what is told of it itself belongs to the request that has started it.
-            None => match self.contexts.of(event.subject_id).flatten() {
+            None => match self.begun.of(event.subject_id).flatten() {
                 Some(context) => About::Request(context),
                 None => About::Itself,
             },
