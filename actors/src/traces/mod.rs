@@ -144,7 +144,7 @@ impl Traces {
 
     /// The request's trace of which a session is a part; a message is none, and is only remembered.
     async fn context(&self, db: &Connection, key: TenantScoped<SessionId>) -> Result<Option<TraceContext>> {
-        if let Some(known) = self.contexts.of(key.id.0) {
+        if let Some(known) = self.contexts.of(key.id.0).or_else(|| self.begun.of(key.id.0)) {
             return Ok(known);
         }
         let found = session::trace(db, key).await?;
