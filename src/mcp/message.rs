@@ -1,5 +1,6 @@
 //! JSON-RPC 2.0 as the protocol uses it: what a client has sent, and what goes back.
 use super::version::Version;
+use rules::shape;
 use serde_json::{Map, Value, json};
 
 pub const PARSE_ERROR: i64 = -32700;
@@ -82,7 +83,7 @@ impl Incoming {
 pub fn read(text: &[u8], version: Version) -> Incoming {
     let value: Value = match serde_json::from_slice(text) {
         Ok(value) => value,
-        Err(error) => return Incoming::refused(PARSE_ERROR, format!("this is not JSON: {error}")),
+        Err(error) => return Incoming::refused(PARSE_ERROR, format!("this is not JSON: {}", shape::not_json(&error))),
     };
     match value {
         Value::Array(_) if !version.has_batches() => Incoming::refused(
