@@ -6,6 +6,7 @@ use crate::{
 };
 use actors::leases::Of;
 use entities::{
+    connection::Connection,
     contact,
     ids::CampaignId,
     values::{Moment, Role},
@@ -290,6 +291,7 @@ on_both! {
                 while seen.last() != Some(&0) {
                     let looking = deps.writer.run(Of::Anybody, move |db| {
                         let of_it = contact::Entity::find().filter(contact::Column::CampaignId.eq(campaign));
+                        let db: &Connection = db;
                         Box::pin(async move { Ok((of_it.count(db).await?, Commit::default())) })
                     });
                     seen.push(looking.await.unwrap());
