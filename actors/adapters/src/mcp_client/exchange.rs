@@ -165,7 +165,7 @@ impl<'a> Exchange<'a> {
         };
         let is_good = |bytes: &[u8]| (1..=MAX_SESSION).contains(&bytes.len()) && bytes.iter().all(u8::is_ascii_graphic);
         if !is_good(id.as_bytes()) {
-            return Err(Fault::Protocol("names a session by what is no session's id"));
+            return Err(Fault::Protocol("names a session by something that is not a session id"));
         }
         let mut id = id.clone();
         // Whoever knows it is in the session.

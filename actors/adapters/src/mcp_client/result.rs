@@ -12,7 +12,7 @@ pub fn output(result: &Value, limit: usize, headers: &HeaderMap) -> Result<Value
     };
     let content = match fields.get("content") {
         Some(Value::Array(content)) => content.as_slice(),
-        Some(_) => return Err(Fault::Protocol("holds `content` that is no list")),
+        Some(_) => return Err(Fault::Protocol("holds `content` that is not a list")),
         None => &[],
     };
     let texts: Vec<&str> = content.iter().filter_map(text).collect();
@@ -113,7 +113,7 @@ mod tests {
             (json!({ "structuredContent": { "a": long } }), Err(Fault::TooLarge(64))),
             (
                 json!({ "content": "sunny" }),
-                Err(Fault::Protocol("holds `content` that is no list")),
+                Err(Fault::Protocol("holds `content` that is not a list")),
             ),
             (json!("sunny"), Err(Fault::Protocol("holds no object as its result"))),
         ] {
