@@ -109,6 +109,16 @@ ids! {
     VoiceId,
     /// A recording of somebody's voice, to make a clone from.
     VoiceSampleId,
+    /// That somebody agreed to be called or written to.
+    ConsentId,
+    /// A list of numbers that must not be called, such as a national one.
+    RegisterId,
+    /// One attempt to reach somebody, in the record that proves it.
+    AttemptId,
+    /// An export of that record, or a file about one person.
+    ComplianceExportId,
+    /// The erasure of one person.
+    ErasureId,
 }
 
 /// An id with its owner: how actors are addressed, so that no command can reach another tenant's object.

@@ -15,6 +15,7 @@ pub mod generation;
 pub mod ids;
 pub mod invitation;
 pub mod keys;
+pub mod law;
 pub mod lock;
 mod owned;
 pub mod page;

@@ -16,6 +16,7 @@ pub mod endpoint;
 pub mod evaluate;
 pub mod event;
 pub mod hours;
+pub mod law;
 pub mod limits;
 pub mod machine;
 pub mod mail;
