@@ -72,7 +72,7 @@ pub async fn check(deps: &Deps, row: Model, if_closed: IfClosed) -> Result<Model
     }
     is_paid_for(deps, &row).await?;
     let rules = Rules::direct(row.env, tenant.timezone);
-    let calling_hours = rules.of(&hours::group(to_number, row.timezone));
+    let calling_hours = rules.of(&hours::group(to_number, row.timezone, row.region()));
     let caps = direct_caps(&deps.limits);
     let terms = Terms {
         caps: &caps,

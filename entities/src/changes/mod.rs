@@ -3,7 +3,7 @@ mod guards;
 mod table;
 mod writes;
 
-pub use guards::{Callable, Guard, KeyCall, Reachable, Writable};
+pub use guards::{Callable, CapSpan, Guard, KeyCall, Lawful, Reachable, Writable};
 pub use writes::Queue;
 
 use crate::{

@@ -194,7 +194,7 @@ pub enum Ruling {
 
 pub fn ruling(guards: &Guards<'_>, row: &Row, record: &ContactRecord, at: Moment) -> Result<Ruling> {
     let rules = guards.rules(row);
-    let calling_hours = rules.of(&hours::group(row.callee()?, row.timezone));
+    let calling_hours = rules.of(&hours::group(row.callee()?, row.timezone, row.region()));
     let ring_ms = ring_ms(row.ring_timeout_seconds);
     let behind_ms = guards.behind_ms;
     let terms = Terms {
