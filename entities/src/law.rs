@@ -173,6 +173,19 @@ pub struct LegalPerson {
     pub consent_id: Option<ConsentId>,
 }
 
+/// What a message that somebody has ordered is, in the words of the law. What the service says by itself, such as that somebody was
+/// taken off a list, has none.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, FromJsonQueryResult)]
+pub struct MessageLegal {
+    #[serde(default)]
+    pub legal: Legal,
+    #[serde(default)]
+    pub person: LegalPerson,
+    /// With a test key: does the law bind it?
+    #[serde(default)]
+    pub sandbox_law: SandboxLaw,
+}
+
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }

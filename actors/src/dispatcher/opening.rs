@@ -1,5 +1,5 @@
 //! A campaign's queue as a dispatcher finds it in the rows.
-use crate::{deps::Deps, session::caller_id};
+use crate::{deps::Deps, legal, session::caller_id};
 use entities::{
     Result, boxed,
     campaign::{Channel, Model as Campaign},
@@ -18,7 +18,13 @@ use rules::{
 #[boxed]
 pub async fn open(deps: &Deps, mut campaign: Campaign, old: Option<Queue>, zone: Zone) -> Result<Queue> {
     let db = &deps.db.read;
-    let rules = Rules::new(&campaign.plan.schedule, campaign.env, zone);
+    let plan = &mut campaign.plan;
+    if plan.from_numbers.is_empty() && plan.channel == Channel::Phone {
+        let default = caller_id::default_of(db, (campaign.tenant_id, campaign.env)).await?;
+        plan.from_numbers.extend(default);
+    }
+    let legal = legal::of_campaign(deps, db, &campaign).await?;
+    let rules = Rules::new(&campaign.plan.schedule, campaign.env, zone).under(legal::hours(&legal));
     let times = deps.clock.times();
     // By the clock whose day began earlier, and ends later.
     let (begins, ends) = hours::day_of(rules.zone, times.earlier());
@@ -30,11 +36,7 @@ pub async fn open(deps: &Deps, mut campaign: Campaign, old: Option<Queue>, zone:
         Some(_) => tally::load(db, campaign.id).await?.cost_cents,
         None => 0,
     };
-    let plan = &mut campaign.plan;
-    if plan.from_numbers.is_empty() && plan.channel == Channel::Phone {
-        let default = caller_id::default_of(db, (campaign.tenant_id, campaign.env)).await?;
-        plan.from_numbers.extend(default);
-    }
+    let plan = &campaign.plan;
     let trunks = match (plan.channel, campaign.env) {
         (Channel::Phone, Env::Live) => number::trunks_of(db, campaign.tenant_id, &plan.from_numbers).await?,
         _ => Vec::new(),
@@ -49,6 +51,7 @@ pub async fn open(deps: &Deps, mut campaign: Campaign, old: Option<Queue>, zone:
             reserved_cents: 0,
         },
         campaign,
+        legal: Some(legal),
     };
     Queue::new(rows, rules, old, &deps.limits, times.behind_ms())
 }

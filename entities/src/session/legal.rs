@@ -1,7 +1,7 @@
 //! What the law wants of one call, and what was said in it for that.
 use crate::{
     agent::ConsentMode,
-    law::{DisclosureKind, Legal},
+    law::{DisclosureKind, Legal, LegalPerson, SandboxLaw},
     values::E164,
 };
 use serde::{Deserialize, Serialize};
@@ -12,6 +12,11 @@ use serde::{Deserialize, Serialize};
 pub struct CallLegal {
     /// What the call is: its purpose, whom it goes to, for whom it is made and about what.
     pub legal: Legal,
+    /// What is known of the person beside the number.
+    pub person: LegalPerson,
+    /// With a test key: does the law bind it?
+    #[serde(skip_serializing_if = "is_observed")]
+    pub sandbox_law: SandboxLaw,
     /// The registered name of whoever calls; it is spoken where the call names no `seller`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
@@ -111,6 +116,10 @@ pub struct ConsentAsked {
     pub answer: Option<bool>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answered_ms: Option<i64>,
+}
+
+fn is_observed(law: &SandboxLaw) -> bool {
+    *law == SandboxLaw::Observe
 }
 
 fn is_zero(count: &u32) -> bool {

@@ -27,7 +27,8 @@ use crate::{
     bulk::{self, OnConflict, batch::Batch},
     error::{Error, Result},
     ids::{AgentId, ApiKeyId, CampaignId, ContactId, RecordingId, RoomId, SessionId, TenantId, TenantScoped, TrunkId},
-    values::{Cents, E164, Env, Metadata, Moment, Variables, Zone},
+    law::LegalPerson,
+    values::{Cents, E164, Env, Metadata, Moment, Place, Variables, Zone},
 };
 use sea_orm::entity::prelude::*;
 
@@ -151,6 +152,14 @@ pub async fn advance(batch: &mut Batch<'_>, rows: &[&Model]) -> Result<()> {
 }
 
 impl Model {
+    /// What is known of the person beside the number.
+    pub fn person(&self) -> LegalPerson {
+        self.options.legal.as_ref().map(|bound| bound.person.clone()).unwrap_or_default()
+    }
+    /// In which country, or part of one, the person is, if it was said.
+    pub fn region(&self) -> Option<&Place> {
+        self.options.legal.as_ref().and_then(|bound| bound.person.region.as_ref())
+    }
     /// What [`advance`] leaves as it is stored.
     pub fn born_with(&self) -> Vec<Value> {
         bulk::of_columns(self, BORN_WITH)

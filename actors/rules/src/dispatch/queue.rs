@@ -20,6 +20,7 @@ use super::{
 use crate::{
     campaign::message_template::MessageTemplate,
     hours::Rules,
+    law::LegalTerms,
     limits::Limits,
     session::{
         machine::cost,
@@ -95,6 +96,8 @@ pub struct Queue {
     /// The hours that those keep who wait for a time, if everybody else is in their quiet hours.
     waiting_zones: Option<Vec<String>>,
     callers: Callers,
+    /// What its attempts are in the words of the law; `None`: nobody asks.
+    pub legal: Option<LegalTerms>,
 }
 
 /// What the rows say of a running campaign.
@@ -106,6 +109,8 @@ pub struct Rows {
     pub zones: Vec<String>,
     /// What its numbers go over, of those that live calls may show.
     pub trunks: HashMap<E164, TrunkId>,
+    /// What its attempts are in the words of the law.
+    pub legal: Option<LegalTerms>,
 }
 
 /// What must be read before a turn can be decided.
@@ -135,6 +140,7 @@ impl Queue {
             usage,
             zones,
             trunks,
+            legal,
         } = rows;
         let plan = campaign.plan;
         let template = MessageTemplate::read(&plan)?;
@@ -218,6 +224,7 @@ impl Queue {
             look_for_due: true,
             look_for_costs: false,
             waiting_zones: None,
+            legal,
         })
     }
 

@@ -15,7 +15,7 @@ use entities::{
     email_message::{Kind, Model as Email, Phase},
     ids::{EmailId, TenantScoped},
     message_send::Channel,
-    values::Moment,
+    values::{E164, Moment},
 };
 use std::time::Duration;
 
@@ -87,6 +87,9 @@ impl Outgoing for Email {
     }
     fn address(&self) -> &str {
         &self.to_address
+    }
+    fn shows(&self) -> Option<E164> {
+        None
     }
 
     fn taken(mut self, reply: Option<String>, now: Moment) -> (Self, Vec<Effect>) {

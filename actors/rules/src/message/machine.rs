@@ -12,6 +12,7 @@ use super::{
 use crate::{
     contact::machine::{Attempt, Ending},
     effect::{Effect, Fact, Hint},
+    law::Judged,
     machine::Machine,
 };
 use entities::{
@@ -28,12 +29,20 @@ use std::{
 };
 use uuid::Uuid;
 
+/// What the law has said of a message, and whether that binds it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Bound {
+    pub judged: Judged,
+    pub is_lawful: bool,
+}
+
 #[derive(Clone, PartialEq)]
 pub enum Command<Own> {
     /// Look at the time.
     Tick,
-    /// The intent to hand it over now: stands only if the recipient may still be written to.
-    Begin,
+    /// The intent to hand it over now: stands only if the recipient may still be written to. What the law has said of it, if it was
+    /// asked.
+    Begin(Option<Box<Bound>>),
     /// Something keeps it from being sent at all.
     Bar(MessageRejectReason),
     /// Something keeps it from being sent now: the workspace is blocked.
@@ -63,7 +72,7 @@ impl<Own: Debug> Debug for Command<Own> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {
             Command::Tick => f.write_str("Tick"),
-            Command::Begin => f.write_str("Begin"),
+            Command::Begin(_) => f.write_str("Begin"),
             Command::Bar(bar) => f.debug_tuple("Bar").field(bar).finish(),
             Command::Wait(block) => f.debug_tuple("Wait").field(block).finish(),
             Command::Taken(answer) => f.debug_tuple("Taken").field(answer).finish(),
@@ -97,7 +106,7 @@ pub fn transition<M: Outgoing>(row: M, command: Command<M::Own>, now: Moment) ->
             Ok(fail(row, fault, now))
         }
         (Sent(_), Command::Tick) if is_due(&row, now) => Ok(unreported(row)),
-        (Queued, Command::Begin) => Ok(begin_again(row, now)),
+        (Queued, Command::Begin(bound)) => Ok(begin_again(row, bound, now)),
         (Scheduled | Queued, Command::Bar(bar)) => Ok(fail(row, why_rejected::<M>(bar), now)),
         (Queued, Command::Wait(block)) => Ok(wait(row, block, now)),
         (Sending, Command::Taken(answer)) => Ok(row.taken(answer, now)),
@@ -119,7 +128,7 @@ pub fn transition<M: Outgoing>(row: M, command: Command<M::Own>, now: Moment) ->
         (Scheduled, Command::Delete) => Err(refused("scheduled", "be deleted", "cancel it first")),
         (Queued, Command::Delete) => Err(refused("queued", "be deleted", "cancel it first")),
         (Sending, Command::Delete) => Err(refused("queued", "be deleted", WAIT)),
-        (Scheduled | Sending | Sent(_) | Over(..) | Canceled, Command::Begin) => {
+        (Scheduled | Sending | Sent(_) | Over(..) | Canceled, Command::Begin(_)) => {
             Err(refused("settled", "be sent", "it is sent once"))
         }
         // Ticks come early, work reports late, providers repeat themselves: no change, not an error.
@@ -167,9 +176,16 @@ fn take_up<M: Outgoing>(mut row: M, now: Moment) -> (M, Vec<Effect>) {
 }
 
 /// Another attempt, or one of its own: a campaign's waits while the campaign is paused, and is none when that is over.
-fn begin_again<M: Outgoing>(row: M, now: Moment) -> (M, Vec<Effect>) {
-    let campaign = row.seen().campaign_id;
+fn begin_again<M: Outgoing>(row: M, bound: Option<Box<Bound>>, now: Moment) -> (M, Vec<Effect>) {
+    let Seen { key, campaign_id: campaign, .. } = row.seen();
     let (row, mut effects) = begin(row, now);
+    if let Some(bound) = bound {
+        if bound.is_lawful {
+            let guard = bound.judged.guard((key.tenant_id, key.env));
+            effects.push(Fact::Require(guard).into());
+        }
+        effects.push(Fact::OpenMessageAttempt { message: key.id.into(), channel: M::CHANNEL, bound }.into());
+    }
     effects.extend(campaign.map(|id| Effect::from(Fact::Require(Guard::Runs(id)))));
     (row, effects)
 }
@@ -276,6 +292,10 @@ fn why_rejected<M: Outgoing>(bar: MessageRejectReason) -> Fault {
             "its campaign's hours were over before it could be sent",
         ),
         MessageRejectReason::Dnc => Fault::new("recipient_on_dnc", M::ON_DNC),
+        MessageRejectReason::Law => Fault::new(
+            "compliance_blocked",
+            "a rule of the law does not allow it: see GET /v1/compliance/check",
+        ),
         MessageRejectReason::NotConfigured => Fault::new("not_configured", M::NOT_CONFIGURED),
         MessageRejectReason::Sender => Fault::new("sender_unverified", M::SENDER_UNVERIFIED),
     }

@@ -219,6 +219,8 @@ pub enum RejectReason {
     /// It lies where the workspace may not call.
     OutOfReach,
     OnDnc,
+    /// A rule of the law does not allow it.
+    AgainstTheLaw,
     CapReached,
     OutsideHours,
     CampaignOver,

@@ -102,6 +102,9 @@ impl Outgoing for Sms {
     fn address(&self) -> &str {
         self.to_number.as_str()
     }
+    fn shows(&self) -> Option<E164> {
+        self.from_number.clone()
+    }
 
     fn taken(self, id: Option<String>, now: Moment) -> (Self, Vec<Effect>) {
         let mut row = identified(self, id);

@@ -142,6 +142,7 @@ impl Queue {
             address: candidate.address?,
             contact: candidate.contact,
             hours,
+            judged: candidate.judged,
         })
     }
 
@@ -197,6 +198,7 @@ impl Queue {
             address: Some(turn.address),
             verdict: Verdict::Yes,
             rule: None,
+            judged: turn.judged,
         };
         match self.groups.get_mut(&candidate.contact.zone) {
             Some(group) if candidate.contact.next_attempt_at.is_none() => group.fresh.push_front(candidate),

@@ -131,7 +131,7 @@ fn a_provider_may_ask_for_a_longer_pause() {
 
 #[test]
 fn an_answer_that_is_lost_is_waited_for_and_then_unknown_and_the_truth_still_comes_in() {
-    let (row, effects) = transition(sms(Phase::Queued), Command::Begin, now()).unwrap();
+    let (row, effects) = transition(sms(Phase::Queued), Command::Begin(None), now()).unwrap();
     assert_eq!(effects.len(), 3);
     let (row, effects) = transition(row, lost(), now()).unwrap();
     assert_eq!(

@@ -582,6 +582,7 @@ fn how_well_somebody_was_heard_is_told_once_at_the_end() {
 fn who_waited_in_vain_is_told_why() {
     for (reason, why) in [
         (RejectReason::OnDnc, "do-not-call"),
+        (RejectReason::AgainstTheLaw, "the law"),
         (RejectReason::CapReached, "too often"),
         (RejectReason::OutsideHours, "calling hours"),
         (RejectReason::CampaignOver, "campaign was over"),

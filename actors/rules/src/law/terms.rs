@@ -1,0 +1,238 @@
+//! What a campaign, a call or a message is in the words of the law, and what is known of one person: the facts of an attempt are made
+//! of both.
+use super::{
+    Judgement, Law,
+    facts::{
+        AbandonmentFact, CallerFact, ConsentFact, Facts, IdentityFact, ReassignedFact, RegisterFact, RestFact,
+    },
+    judge, places_of,
+};
+use crate::{eligibility::ContactRecord, zone};
+use entities::{
+    changes::{Guard, Lawful},
+    contact::{Address, Model as Contact},
+    dnc::DncChannel,
+    ids::{ConsentId, TenantId},
+    law::{Legal, LegalPerson},
+    values::{E164, Env, Moment, Place, Zone},
+};
+use std::sync::Arc;
+
+/// The same for all people of a campaign.
+#[derive(Clone, Debug)]
+pub struct LegalTerms {
+    pub law: Arc<Law>,
+    pub legal: Legal,
+    pub channel: DncChannel,
+    pub identity: IdentityFact,
+    /// BCP 47, in which it is spoken or written.
+    pub language: String,
+    pub is_cloned_voice: bool,
+    /// 0 for messages.
+    pub ring_seconds: i32,
+    /// Its caller ids; empty: none is known, or it shows none.
+    pub callers: Vec<CallerFact>,
+    /// The campaign's; none: it has none, or is none.
+    pub abandonment: Option<AbandonmentFact>,
+    /// The verdicts bind; else they are computed, and kept with the attempt.
+    pub is_enforced: bool,
+}
+
+/// What is known of one number or address.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct LegalRecord {
+    /// Those that stand.
+    pub consents: Vec<KnownConsent>,
+    pub registers: Vec<RegisterFact>,
+    pub reassigned: Option<ReassignedFact>,
+    /// The newest of each cause.
+    pub rests: Vec<RestFact>,
+}
+
+/// An attempt that was judged, and what of it may change until it is committed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Judged {
+    pub facts: Facts,
+    pub judgement: Judgement,
+    /// The consent that it rests on, and its version.
+    pub consent: Option<(ConsentId, i32)>,
+    /// Whom the law may give a rest, and since when the newest that is known has begun.
+    pub rest: Option<(E164, Option<Moment>)>,
+    /// Between which moments no rule begins or ends that concerns it.
+    pub holds: (Moment, Moment),
+}
+
+impl Judged {
+    /// What must still be so when it is committed.
+    pub fn guard(&self, (tenant_id, env): (TenantId, Env)) -> Guard {
+        let registers = self.facts.registers.iter();
+        Guard::Lawful(Lawful {
+            tenant_id,
+            env,
+            consent: self.consent,
+            registers: registers.map(|register| (register.id, register.version)).collect(),
+            rest: self.rest.clone(),
+            holds: self.holds,
+        })
+    }
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct KnownConsent {
+    pub fact: ConsentFact,
+    pub version: i32,
+}
+
+/// Somebody who may be reached.
+#[derive(Clone, Copy, Debug)]
+pub struct Whom<'a> {
+    pub address: &'a Address,
+    /// The number, where the address is not one.
+    pub number: Option<&'a E164>,
+    pub region: Option<&'a Place>,
+    pub consent_id: Option<ConsentId>,
+    /// Where the person is, if it was said.
+    pub timezone: Option<Zone>,
+}
+
+impl<'a> Whom<'a> {
+    /// `number`: of a contact that is written an e-mail and has one.
+    pub fn of(contact: &'a Contact, address: &'a Address, number: Option<&'a E164>) -> Self {
+        Whom {
+            address,
+            number,
+            region: contact.region.as_ref(),
+            consent_id: contact.consent_id,
+            timezone: contact.timezone,
+        }
+    }
+
+    pub fn called(address: &'a Address, person: Option<&'a LegalPerson>, timezone: Option<Zone>) -> Self {
+        Whom {
+            address,
+            number: None,
+            region: person.and_then(|person| person.region.as_ref()),
+            consent_id: person.and_then(|person| person.consent_id),
+            timezone,
+        }
+    }
+
+    fn number(&self) -> Option<&'a E164> {
+        match self.address {
+            Address::Number(number) => Some(number),
+            Address::Email(_) => self.number,
+        }
+    }
+}
+
+impl LegalTerms {
+    /// For whom it is made.
+    pub fn seller(&self) -> Option<&str> {
+        let named = self.legal.seller.as_deref();
+        named.or(self.identity.registered_name.as_deref())
+    }
+
+    /// All that an attempt at `at` is judged by. `caller`: the number that it shows.
+    pub fn facts(&self, whom: Whom<'_>, record: &ContactRecord, caller: Option<&E164>, at: Moment) -> Facts {
+        let (places, place_sources) = match whom.number() {
+            Some(number) => places_of(number, whom.region),
+            None => super::places::of_region(whom.region),
+        };
+        let zones = match (whom.timezone, whom.number()) {
+            (Some(zone), _) => vec![zone],
+            (None, Some(number)) => zone::candidates(number).iter().map(|zone| Zone::from(*zone)).collect(),
+            (None, None) => Vec::new(),
+        };
+        Facts {
+            at,
+            channel: self.channel,
+            purpose: self.legal.purpose,
+            audience: self.legal.audience,
+            vertical: self.legal.vertical,
+            places,
+            place_sources,
+            zones,
+            seller: self.seller().map(str::to_owned),
+            subject: self.legal.subject.as_deref().map(str::to_owned),
+            consent: self.consent(whom, &record.legal, at).map(|consent| consent.fact.clone()),
+            is_barred: record.is_barred,
+            recent: record.recent.clone(),
+            rests: record.legal.rests.clone(),
+            registers: record.legal.registers.clone(),
+            reassigned: record.legal.reassigned.clone(),
+            caller: self.caller(caller).cloned(),
+            identity: self.identity.clone(),
+            language: self.language.clone(),
+            is_cloned_voice: self.is_cloned_voice,
+            ring_seconds: self.ring_seconds,
+            abandonment: self.abandonment.clone(),
+            overrides: self.law.overridden(),
+        }
+    }
+
+    /// What the law says of an attempt at `at`, with what that rests on.
+    pub fn judged(&self, whom: Whom<'_>, record: &ContactRecord, caller: Option<&E164>, at: Moment) -> Judged {
+        let facts = self.facts(whom, record, caller, at);
+        let consent = facts.consent.as_ref().and_then(|fact| {
+            let known = record.legal.consents.iter().find(|known| known.fact.id == fact.id)?;
+            Some((fact.id, known.version))
+        });
+        let newest = facts.rests.iter().map(|rest| rest.since).max();
+        Judged {
+            judgement: judge(&self.law, &facts),
+            rest: whom.number().map(|number| (number.clone(), newest)),
+            holds: self.law.holds(&facts),
+            consent,
+            facts,
+        }
+    }
+
+    /// The same, of the attempt as it is committed: at its moment, and with the number that it shows.
+    pub fn committed(&self, judged: &Judged, caller: Option<&E164>, at: Moment) -> Judged {
+        let facts = Facts {
+            at,
+            caller: self.caller(caller).cloned(),
+            ..judged.facts.clone()
+        };
+        Judged {
+            judgement: judge(&self.law, &facts),
+            holds: self.law.holds(&facts),
+            facts,
+            ..judged.clone()
+        }
+    }
+
+    /// The one that was named, else the one that covers most of what is asked for: seller, purpose, machines' voices, then the
+    /// stronger, then the newer.
+    pub fn consent<'r>(&self, whom: Whom<'_>, known: &'r LegalRecord, at: Moment) -> Option<&'r KnownConsent> {
+        let stands = |known: &&KnownConsent| {
+            known.fact.given_at <= at && known.fact.expires_at.is_none_or(|expires| at < expires)
+        };
+        let is_meant = |known: &&KnownConsent| whom.consent_id.is_none_or(|id| known.fact.id == id);
+        let same = |seller: &str| self.seller().is_some_and(|own| fold(own) == fold(seller));
+        known.consents.iter().filter(stands).filter(is_meant).max_by_key(|known| {
+            let fact = &known.fact;
+            (
+                same(&fact.seller),
+                fact.channels.contains(&self.channel),
+                fact.purposes.contains(&self.legal.purpose),
+                fact.covers_automated_voice,
+                fact.tier,
+                fact.given_at,
+            )
+        })
+    }
+
+    /// The number that is shown, or the first that could be.
+    fn caller(&self, shown: Option<&E164>) -> Option<&CallerFact> {
+        match shown {
+            Some(number) => self.callers.iter().find(|caller| caller.number == *number),
+            None => self.callers.first(),
+        }
+    }
+}
+
+/// As names of sellers are compared.
+pub fn fold(name: &str) -> String {
+    name.split_whitespace().collect::<Vec<_>>().join(" ").to_lowercase()
+}
