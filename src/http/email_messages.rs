@@ -1,7 +1,7 @@
 //! E-mails, written one by one.
 use super::{
     caller::Caller,
-    error::{ApiError, ApiResult},
+    error::{ApiError, ApiResult, Code},
     extract::{Id, Json, Nothing, Params},
     sms_messages::{MessageErrorView, check_schedule, too_many},
     traced::Traced,
@@ -10,7 +10,6 @@ use super::{
 use crate::state::State;
 use actix_web::{
     HttpResponse,
-    http::StatusCode,
     web::{self, Data},
 };
 use actors::email::{self, MAX_OPEN};
@@ -189,8 +188,7 @@ pub async fn create(
 fn on_dnc(error: Error) -> ApiError {
     match error {
         Error::RecipientOnDnc => ApiError::Frame(
-            StatusCode::CONFLICT,
-            "recipient_on_dnc",
+            Code::RecipientOnDnc,
             "the address is on the do-not-call list".into(),
             Some("to".into()),
         ),

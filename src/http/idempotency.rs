@@ -5,7 +5,7 @@
 use super::{
     bodies::MIB,
     caller::Caller,
-    error::{ApiError, ApiResult, NotKept},
+    error::{ApiError, ApiResult, Code, NotKept},
     extract,
     in_flight::Running,
     voices::{Fingerprint, Form},
@@ -247,8 +247,7 @@ async fn claim(state: &State, caller: &Caller, key: String, fingerprint: String)
     if known.fingerprint != fingerprint {
         let message = "this Idempotency-Key was used with another request; use a new one".into();
         return Err(ApiError::Frame(
-            StatusCode::UNPROCESSABLE_ENTITY,
-            "idempotency_key_reused",
+            Code::IdempotencyKeyReused,
             message,
             Some("Idempotency-Key".into()),
         ));
@@ -321,5 +320,5 @@ async fn remember(
 
 fn in_progress() -> ApiError {
     let message = "a request with this Idempotency-Key is still running; try again shortly".into();
-    ApiError::Frame(StatusCode::CONFLICT, "idempotency_in_progress", message, None)
+    ApiError::Frame(Code::IdempotencyInProgress, message, None)
 }

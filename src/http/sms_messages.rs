@@ -1,7 +1,7 @@
 //! SMS, written one by one; and what came in.
 use super::{
     caller::Caller,
-    error::{ApiError, ApiResult},
+    error::{ApiError, ApiResult, Code},
     extract::{Id, Json, Nothing, Params},
     traced::Traced,
     views::List,
@@ -208,7 +208,7 @@ pub fn check_schedule(scheduled_at: Option<Moment>, now: Moment) -> ApiResult<()
 
 pub fn too_many(most: u64) -> ApiError {
     let why = format!("{most} messages are already waiting to be sent: wait until some have been sent");
-    ApiError::TooMany("rate_limited", why, 10)
+    ApiError::TooMany(Code::RateLimited, why, 10)
 }
 
 /// GET /v1/sms_messages
