@@ -116,6 +116,28 @@ pub enum SandboxLaw {
     Enforce,
 }
 
+/// Something that the other side of a call must be told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum DisclosureKind {
+    /// That it is an AI.
+    Ai,
+    /// For whom it calls.
+    Name,
+    /// About what.
+    Purpose,
+    /// How to be called no more.
+    OptOut,
+    /// That the call is recorded. The question and the notice of `recording.consent` tell it.
+    Recording,
+    /// The number at which whoever calls can be reached.
+    Callback,
+    /// The address of whoever calls.
+    Address,
+    /// That the voice is a clone of somebody's.
+    ClonedVoice,
+}
+
 /// What a call or message is, in the words of the law.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema, FromJsonQueryResult)]
 #[serde(deny_unknown_fields)]

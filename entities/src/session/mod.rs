@@ -1,6 +1,7 @@
 //! Sessions: calls, and what became of them.
 mod by_key;
 mod latency;
+mod legal;
 mod old;
 mod options;
 mod quality;
@@ -10,6 +11,7 @@ mod status;
 
 pub use by_key::{KeyFull, KeyUse, key_use, waiting_of_key};
 pub use latency::Latency;
+pub use legal::{CallLegal, ConsentAsked, Disclose, Disclosure, MAX_DISCLOSURES, Said};
 pub use old::{Old, made_before, old, remove};
 pub use options::{Detection, Digits, Options, Recorded, Sandbox, SandboxOutcome, Step, Voicemail, VoicemailAction};
 pub use quality::Quality;

@@ -1,4 +1,5 @@
 //! What a session was made with, beside its columns.
+use super::legal::CallLegal;
 use crate::{
     agent,
     ids::NumberId,
@@ -34,6 +35,9 @@ pub struct Options {
     /// The span of the request that has made it, if requests were traced then.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trace: Option<TraceContext>,
+    /// What the law wants of it, and what was said for that; none: nothing is said by the service.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub legal: Option<CallLegal>,
 }
 fn is_plain(voicemail: &Voicemail) -> bool {
     *voicemail == Voicemail::default()

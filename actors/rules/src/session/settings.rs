@@ -56,6 +56,7 @@ pub fn options(agent: &Definition, asked: CallOverrides<'_>) -> Options {
         sandbox: asked.sandbox,
         number_id: None,
         trace: None,
+        legal: None,
     }
 }
 
