@@ -63,6 +63,9 @@ pub struct ExportFile {
     /// Places in the chain.
     pub first_n: i64,
     pub last_n: i64,
+    /// Versions of the law pack that its attempts were judged by.
+    #[serde(default)]
+    pub laws: Vec<String>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, FromJsonQueryResult)]
