@@ -29,6 +29,7 @@ const RELEASED: [&str; 23] = [
     "m2026_11_28_000028_nodes",
     "m2026_11_29_000029_retention",
     "m2026_11_30_000030_law",
+    "m2026_11_30_000033_attempt_records",
 ];
 
 fn on(backend: Backend, test: impl AsyncFnOnce(&TestDatabase)) {

@@ -7,7 +7,7 @@ pub use guards::{Callable, CapSpan, Guard, KeyCall, Lawful, Reachable, Writable}
 pub use writes::Queue;
 
 use crate::{
-    agent, agent_version, answer, api_key, boxed,
+    agent, agent_version, answer, api_key, attempt, boxed,
     bulk::{OnConflict, batch::Batch},
     call_hour, campaign, campaign_hour, campaign_move,
     connection::Transaction,
@@ -97,6 +97,11 @@ changes! {
         /// The booked entries and the accounts after them, by the writer alone.
         ledger_entries: Vec<ledger::Model> => Fail;
         accounts: Vec<ledger::account::Model> => ReplacePredecessor;
+        /// What is to be recorded of attempts; the writer chains it in order.
+        attempt_records: Vec<attempt::New> => elsewhere;
+        /// The chained rows and where their chains end, by the writer alone.
+        chained_records: Vec<attempt::Model> => Fail;
+        attempt_chains: Vec<attempt::chain::Model> => ReplacePredecessor;
         /// What keeps tenants from dispatching, and what no longer does.
         blocks: Vec<dispatch_block::Model> => Keep;
         unblocked: Vec<(TenantId, Env, dispatch_block::Reason)> => by(writes::unblock);

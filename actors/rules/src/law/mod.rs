@@ -4,5 +4,6 @@
 //! concern one attempt, from its [`Facts`] alone: the record of an attempt keeps the facts and the pack's version, so that
 //! anybody can ask again years later and hears the same.
 pub mod facts;
+pub mod record;
 
 pub use facts::Facts;
