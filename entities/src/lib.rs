@@ -30,6 +30,7 @@ pub mod call_hour;
 pub mod campaign;
 pub mod campaign_hour;
 pub mod campaign_move;
+pub mod consent;
 pub mod contact;
 pub mod delivery;
 pub mod delivery_attempt;
