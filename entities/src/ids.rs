@@ -111,6 +111,8 @@ ids! {
     VoiceSampleId,
     /// That somebody agreed to be called or written to.
     ConsentId,
+    /// A file that proves a consent.
+    ConsentFileId,
     /// A list of numbers that must not be called, such as a national one.
     RegisterId,
     /// One attempt to reach somebody, in the record that proves it.

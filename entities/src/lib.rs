@@ -32,6 +32,7 @@ pub mod campaign;
 pub mod campaign_hour;
 pub mod campaign_move;
 pub mod compliance_export;
+pub mod consent;
 pub mod contact;
 pub mod delivery;
 pub mod delivery_attempt;

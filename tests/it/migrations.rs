@@ -30,6 +30,7 @@ const RELEASED: [&str; 23] = [
     "m2026_11_29_000029_retention",
     "m2026_11_30_000030_law",
     "m2026_11_30_000033_attempt_records",
+    "m2026_11_30_000031_consents",
 ];
 
 fn on(backend: Backend, test: impl AsyncFnOnce(&TestDatabase)) {

@@ -119,6 +119,8 @@ impl Batch {
         if changes.dials.is_empty()
             && changes.message_sends.is_empty()
             && changes.dnc.is_empty()
+            && changes.consents.is_empty()
+            && changes.revocations.is_empty()
             && changes.campaigns.is_empty()
         {
             return;
@@ -136,6 +138,13 @@ impl Batch {
                 None => entry.added_seq = seq,
                 Some(_) => entry.removed_seq = Some(seq),
             }
+        }
+        // What is taken back later has a place of its own.
+        for consent in changes.consents.iter_mut().filter(|row| row.version == 1) {
+            consent.given_seq = seq;
+        }
+        for revocation in &mut changes.revocations {
+            revocation.seq = seq;
         }
         let now = setup.clock.now();
         // A campaign whose draft and start are one commit has moved twice; the last is what counts.

@@ -11,7 +11,8 @@ use crate::{
     bulk::{OnConflict, batch::Batch},
     call_hour, campaign, campaign_hour, campaign_move,
     connection::Transaction,
-    contact, delivery, delivery_attempt, dial, dispatch_block, dnc, email_message, endpoint_health, endpoint_hour,
+    consent, contact, delivery, delivery_attempt, dial, dispatch_block, dnc, email_message, endpoint_health,
+    endpoint_hour,
     error::Result,
     evaluation, event, function,
     ids::{CampaignId, ContactId, EmailId, EndpointId, SessionId, SipLegId, TenantId, TenantScoped, VoiceId},
@@ -66,6 +67,12 @@ changes! {
         dials: Vec<dial::Model> => Fail;
         // One key for a tenant's whole list: no dial of that tenant is in one transaction with a change of it.
         dnc: Vec<dnc::Model> => ReplacePredecessor, key("dnc", tenant_id);
+        // Of the same key: no dial is in one transaction with a change of what it may rest on.
+        consents: Vec<consent::Model> => ReplacePredecessor, key("dnc", tenant_id);
+        consent_texts: Vec<consent::text::Model> => Fail;
+        consent_files: Vec<consent::file::Model> => Replace, key("consent_file", id);
+        /// Consents that somebody takes back.
+        revocations: Vec<consent::Revocation> => by(consent::revoke), key("dnc", tenant_id);
         sms_messages: Vec<sms_message::Model> => ReplacePredecessor, key("sms", id);
         email_messages: Vec<email_message::Model> => ReplacePredecessor, key("email", id);
         email_contents: Vec<email_message::content::Model> => Fail;
@@ -154,7 +161,7 @@ impl Changes {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::values::Moment;
+    use crate::{ids::ConsentId, values::Moment};
 
     /// Each a list with one row, of those whose rows are quickly made. The table treats all of them alike.
     fn ones() -> Vec<Changes> {
@@ -217,6 +224,20 @@ mod tests {
                 sip_legs_gone: vec![SipLegId(nil)],
                 ..Changes::default()
             },
+            Changes {
+                revocations: vec![consent::Revocation {
+                    tenant_id: tenant,
+                    env: Env::Test,
+                    what: consent::Revoked::One(ConsentId(nil)),
+                    channels: dnc::Channels::of(Vec::new()),
+                    given_by: None,
+                    at: Moment::from_millis(0),
+                    by: None,
+                    reason: String::new(),
+                    seq: 0,
+                }],
+                ..Changes::default()
+            },
         ]
     }
 
@@ -232,6 +253,6 @@ mod tests {
     fn what_is_replaced_is_named() {
         let kinds = |changes: &Changes| changes.touched().into_iter().map(|(kind, _)| kind).collect::<Vec<_>>();
         let named: Vec<_> = ones().iter().flat_map(kinds).collect();
-        assert_eq!(named, ["tally", "campaign", "contact"]);
+        assert_eq!(named, ["tally", "campaign", "contact", "dnc"]);
     }
 }
