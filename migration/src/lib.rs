@@ -55,8 +55,8 @@ migrations! {
     m2026_11_28_000028_nodes
     m2026_11_29_000029_retention
     m2026_11_30_000030_law
-    m2026_11_30_000033_attempt_records
     m2026_11_30_000031_consents
+    m2026_11_30_000033_attempt_records
 }
 
 const TABLE: &str = "CREATE TABLE IF NOT EXISTS \"seaql_migrations\" ( \"version\" varchar NOT NULL PRIMARY KEY, \
