@@ -133,7 +133,7 @@ pub fn bind(row: &mut session::Model, legal: &LegalTerms, judged: &Judged) {
 
 /// Errors: the first rule that does not allow it, and what to do. Hours and caps have answers of their own.
 pub fn permits(legal: &LegalTerms, judged: &Judged) -> Result<()> {
-    let Some(asked) = judged.judgement.first_of_the_gate() else {
+    let Some(asked) = judged.first_bar() else {
         return Ok(());
     };
     let rule = legal.law.rule(&asked.rule);

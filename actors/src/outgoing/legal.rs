@@ -29,11 +29,13 @@ pub async fn check<M: Sendable>(deps: &Deps, row: &M) -> Result<()> {
         return Ok(());
     }
     legal::permits(&terms, &judged)?;
-    match judged.judgement.first_no() {
-        None => Ok(()),
-        Some((kind, Verdict::Wait(Some(until)))) if kind != GateKind::Hours => Err(Error::DailyCapReached { until }),
-        Some((_, Verdict::Wait(next_open_at))) => Err(Error::OutsideCallingHours { next_open_at }),
-        Some(_) => Err(Error::OutsideCallingHours { next_open_at: None }),
+    let Some((asked, kind)) = judged.judgement.first_no() else {
+        return Ok(());
+    };
+    match asked.verdict {
+        Verdict::Wait(Some(until)) if kind != GateKind::Hours => Err(Error::DailyCapReached { until }),
+        Verdict::Wait(next_open_at) => Err(Error::OutsideCallingHours { next_open_at }),
+        Verdict::Yes | Verdict::Overridden | Verdict::Never => Err(Error::OutsideCallingHours { next_open_at: None }),
     }
 }
 
@@ -43,8 +45,9 @@ pub async fn of_message<M: Sendable>(deps: &Deps, row: &M) -> Result<Result<Opti
         return Ok(Ok(None));
     };
     let is_lawful = terms.is_enforced;
-    Ok(match judged.judgement.first_no().filter(|_| is_lawful) {
-        Some((_, Verdict::Wait(_))) => Err(Obstacle::Wait(Block::Law)),
+    let no = judged.judgement.first_no().filter(|_| is_lawful);
+    Ok(match no.map(|(asked, _)| asked.verdict) {
+        Some(Verdict::Wait(_)) => Err(Obstacle::Wait(Block::Law)),
         Some(_) => Err(Obstacle::Reject(MessageRejectReason::Law)),
         None => Ok(Some(Bound { judged, is_lawful })),
     })

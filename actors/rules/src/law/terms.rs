@@ -1,7 +1,7 @@
 //! What a campaign, a call or a message is in the words of the law, and what is known of one person: the facts of an attempt are made
 //! of both.
 use super::{
-    Judgement, Law,
+    Asked, GateKind, Judgement, Law,
     facts::{
         AbandonmentFact, CallerFact, ConsentFact, Facts, IdentityFact, ReassignedFact, RegisterFact, RestFact,
     },
@@ -63,6 +63,12 @@ pub struct Judged {
 }
 
 impl Judged {
+    /// The first rule that says no and is not one of time: caps, rests and hours have answers of their own.
+    pub fn first_bar(&self) -> Option<&Asked> {
+        let is_of_time = |kind| matches!(kind, GateKind::Rest | GateKind::Caps | GateKind::Hours | GateKind::Ring);
+        self.judgement.noes().find(|asked| !is_of_time(asked.kind))
+    }
+
     /// What must still be so when it is committed.
     pub fn guard(&self, (tenant_id, env): (TenantId, Env)) -> Guard {
         let registers = self.facts.registers.iter();

@@ -196,7 +196,7 @@ impl List<'_> {
             let mut record = record.unwrap_or_default();
             if let Some(asked) = address.and_then(|_| asked.next()) {
                 let judged = self.legal.judged(asked.whom(), &record, None, self.starts);
-                if let Some(first) = judged.judgement.first_of_the_gate() {
+                if let Some(first) = judged.first_bar() {
                     *self.barred_by.entry(first.rule.clone()).or_default() += 1;
                 }
                 record.judgement = self.legal.is_enforced.then_some(judged.judgement);
