@@ -27,7 +27,7 @@ use entities::{
     values::Moment,
     workspace_lease::Share,
 };
-use rules::limits::Limits;
+use rules::{law::Law, limits::Limits};
 use runtime::{
     clock::Clock,
     ids::Ids,
@@ -107,6 +107,8 @@ pub struct Shared {
     /// Whether the rows have to be looked at again.
     pub quiet: Quiet,
     pub limits: Limits,
+    /// The rules of calling.
+    pub law: Arc<Law>,
     /// Where this service's own links start, without a slash at the end.
     pub base_url: Arc<str>,
     /// Where deliveries and calls run, apart from the actors' threads.

@@ -8,9 +8,9 @@ use entities::{
     contact::{Address, Model as Contact},
     dnc::DncChannel,
     ids::{CampaignId, ConsentId, TenantId},
-    law::{Legal, LegalPerson, SandboxLaw},
+    law::{Legal, LegalPerson, Purpose, SandboxLaw},
     legal_identity, rest, session,
-    values::{E164, Env, Moment, Place, Zone},
+    values::{Country, E164, Env, Moment, Place, Zone},
 };
 use rules::{
     eligibility::{ContactRecord, RING_TIMEOUT_SECONDS},
@@ -123,12 +123,36 @@ pub async fn of_call(deps: &Deps, db: &Connection, row: &session::Model, languag
 /// What the law wants of a call that is placed: what is spoken in it, and how it may be recorded.
 pub fn bind(row: &mut session::Model, legal: &LegalTerms, judged: &Judged) {
     let person = row.options.legal.take().map(|bound| bound.person).unwrap_or_default();
-    row.options.legal = Some(legal.call(&judged.facts, person));
-    if let (Some(bound), Some(recorded)) = (&row.options.legal, &mut row.options.recording)
-        && let Some(least) = bound.recording
-    {
-        recorded.consent = recorded.consent.max(least);
-    }
+    row.options.legal = Some(legal.call(&judged.facts, person, true));
+}
+
+/// The same of a talk that nobody was dialled for: a room's, or a call that has come in. `country`: the workspace's, where a room is.
+#[boxed]
+pub async fn bind_guest(deps: &Deps, row: &mut session::Model, country: Country, language: &str) -> Result<()> {
+    let matter = Matter {
+        owner: (row.tenant_id, row.env),
+        channel: DncChannel::Phone,
+        legal: Legal {
+            purpose: Purpose::Service,
+            ..Legal::default()
+        },
+        language: language.to_owned(),
+        voice_id: row.voice_id.clone(),
+        ring_seconds: row.ring_timeout_seconds,
+        from_numbers: Vec::new(),
+        campaign: None,
+        wants_law: false,
+    };
+    let legal = terms(deps, &deps.db.read, matter).await?;
+    let region = Place::from(country);
+    let whom = Whom {
+        number: row.from_number.as_ref(),
+        region: row.from_number.is_none().then_some(&region),
+        ..Whom::default()
+    };
+    let facts = legal.facts(whom, &ContactRecord::default(), None, deps.clock.now());
+    row.options.legal = Some(legal.call(&facts, LegalPerson::default(), false));
+    Ok(())
 }
 
 /// Errors: the first rule that does not allow it, and what to do. Hours and caps have answers of their own.
@@ -185,8 +209,7 @@ impl Asked {
 
     pub fn whom(&self) -> Whom<'_> {
         Whom {
-            address: &self.address,
-            number: self.number.as_ref(),
+            number: self.e164(),
             region: self.region.as_ref(),
             consent_id: self.consent_id,
             timezone: self.timezone,

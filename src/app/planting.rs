@@ -64,6 +64,7 @@ pub(super) async fn plant(
         .collect();
     let arbiter_handles: Vec<_> = arbiters.iter().map(actix_rt::Arbiter::handle).collect();
     let leases = opened.fence.leases().clone();
+    let law = settings.law()?;
     let (deps, tree) = tree::plant(&arbiter_handles, clock, &leases, |router| Shared {
         db: opened.db,
         clock: clock.clone(),
@@ -102,6 +103,7 @@ pub(super) async fn plant(
         holds: Default::default(),
         quiet: Default::default(),
         limits: doors.limits,
+        law,
         base_url: settings.public_url().into(),
         runtime: handle,
         router,

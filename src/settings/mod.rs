@@ -1,6 +1,7 @@
 //! Settings: defaults < `callboard.toml` < `CALLBOARD_*` environment < flags. `settings.default.toml` explains each.
 mod check;
 mod keys;
+mod law;
 mod limits;
 mod money;
 mod network;
@@ -62,6 +63,7 @@ pub struct Settings {
     pub number_cap_24h: i32,
     pub number_cap_7d: i32,
     pub allow_costly_numbers: bool,
+    pub law_file: String,
     pub call_price_cents_per_minute: i32,
     pub currency: String,
     pub credit_hold_seconds: i32,
@@ -201,6 +203,7 @@ impl Settings {
         threads::validate(self)?;
         traces::validate(self)?;
         limits::validate(self)?;
+        law::validate(self)?;
         providers::validate(self)?;
         telephony::validate(self)?;
         money::validate(self)

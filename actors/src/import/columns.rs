@@ -29,6 +29,8 @@ impl Columns {
                 "first_name",
                 "last_name",
                 "timezone",
+                "region",
+                "consent_id",
                 "priority",
                 "not_before",
             ],

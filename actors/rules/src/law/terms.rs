@@ -10,10 +10,10 @@ use super::{
 use crate::{eligibility::ContactRecord, zone};
 use entities::{
     changes::{Guard, Lawful},
-    contact::{Address, Model as Contact},
     dnc::DncChannel,
     ids::{ConsentId, TenantId},
-    law::{Legal, LegalPerson},
+    law::{DisclosureKind, Legal, LegalPerson, SandboxLaw},
+    session::{CallLegal, Disclose},
     values::{E164, Env, Moment, Place, Zone},
 };
 use std::sync::Arc;
@@ -90,45 +90,14 @@ pub struct KnownConsent {
 }
 
 /// Somebody who may be reached.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Whom<'a> {
-    pub address: &'a Address,
-    /// The number, where the address is not one.
+    /// None: an e-mail goes to somebody who has no number, or a page was opened.
     pub number: Option<&'a E164>,
     pub region: Option<&'a Place>,
     pub consent_id: Option<ConsentId>,
     /// Where the person is, if it was said.
     pub timezone: Option<Zone>,
-}
-
-impl<'a> Whom<'a> {
-    /// `number`: of a contact that is written an e-mail and has one.
-    pub fn of(contact: &'a Contact, address: &'a Address, number: Option<&'a E164>) -> Self {
-        Whom {
-            address,
-            number,
-            region: contact.region.as_ref(),
-            consent_id: contact.consent_id,
-            timezone: contact.timezone,
-        }
-    }
-
-    pub fn called(address: &'a Address, person: Option<&'a LegalPerson>, timezone: Option<Zone>) -> Self {
-        Whom {
-            address,
-            number: None,
-            region: person.and_then(|person| person.region.as_ref()),
-            consent_id: person.and_then(|person| person.consent_id),
-            timezone,
-        }
-    }
-
-    fn number(&self) -> Option<&'a E164> {
-        match self.address {
-            Address::Number(number) => Some(number),
-            Address::Email(_) => self.number,
-        }
-    }
 }
 
 impl LegalTerms {
@@ -140,11 +109,11 @@ impl LegalTerms {
 
     /// All that an attempt at `at` is judged by. `caller`: the number that it shows.
     pub fn facts(&self, whom: Whom<'_>, record: &ContactRecord, caller: Option<&E164>, at: Moment) -> Facts {
-        let (places, place_sources) = match whom.number() {
+        let (places, place_sources) = match whom.number {
             Some(number) => places_of(number, whom.region),
             None => super::places::of_region(whom.region),
         };
-        let zones = match (whom.timezone, whom.number()) {
+        let zones = match (whom.timezone, whom.number) {
             (Some(zone), _) => vec![zone],
             (None, Some(number)) => zone::candidates(number).iter().map(|zone| Zone::from(*zone)).collect(),
             (None, None) => Vec::new(),
@@ -186,11 +155,36 @@ impl LegalTerms {
         let newest = facts.rests.iter().map(|rest| rest.since).max();
         Judged {
             judgement: judge(&self.law, &facts),
-            rest: whom.number().map(|number| (number.clone(), newest)),
+            rest: whom.number.map(|number| (number.clone(), newest)),
             holds: self.law.holds(&facts),
             consent,
             facts,
         }
+    }
+
+    /// What is spoken in a talk, and how it may be recorded. `is_ours`: we have called.
+    pub fn call(&self, facts: &Facts, person: LegalPerson, is_ours: bool) -> CallLegal {
+        let mut bound = CallLegal {
+            legal: self.legal.clone(),
+            person,
+            sandbox_law: if self.is_enforced { SandboxLaw::Enforce } else { SandboxLaw::Observe },
+            name: self.seller().map(str::to_owned),
+            callback: self.identity.toll_free_number.clone().or(self.identity.callback_number.clone()),
+            address: self.identity.postal_address.clone(),
+            ..CallLegal::default()
+        };
+        if self.is_enforced {
+            let duties = self.law.duties(facts);
+            bound.recording = duties.recording;
+            // Whoever calls us, or opens a page of ours, is on no list that could call again.
+            let mut kinds = duties.disclosures;
+            kinds.retain(|kind| is_ours || matches!(kind, DisclosureKind::Ai | DisclosureKind::Name | DisclosureKind::ClonedVoice));
+            bound.disclose = (!kinds.is_empty()).then_some(Disclose {
+                kinds,
+                repeat_minutes: duties.repeat_minutes,
+            });
+        }
+        bound
     }
 
     /// The same, of the attempt as it is committed: at its moment, and with the number that it shows.

@@ -179,7 +179,16 @@ impl Queue {
         now: Moment,
     ) -> Option<Judged> {
         let (legal, address) = (self.legal.as_ref()?, address?);
-        let number = contact.e164();
-        Some(legal.judged(Whom::of(contact, address, number.as_ref()), record, None, now))
+        let number = match address {
+            Address::Number(number) => Some(number.clone()),
+            Address::Email(_) => contact.e164(),
+        };
+        let whom = Whom {
+            number: number.as_ref(),
+            region: contact.region.as_ref(),
+            consent_id: contact.consent_id,
+            timezone: contact.timezone,
+        };
+        Some(legal.judged(whom, record, None, now))
     }
 }
