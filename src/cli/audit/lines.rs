@@ -173,7 +173,8 @@ pub(super) fn contact_line(row: &contact::Model, campaign: &campaign::Model, rul
 /// Where the hours must be kept for a contact of this group. None: nobody knows, so that the campaign's fallback counts, or
 /// it may not be called at all.
 pub(super) fn zones(rules: &Rules, schedule: &Schedule, group: &str) -> Vec<&'static str> {
-    let is_unknown = group.is_empty() || group.starts_with('?');
+    let known = rules::hours::zones_part(group);
+    let is_unknown = known.is_empty() || known.starts_with('?');
     if is_unknown && schedule.on_unknown_timezone == OnUnknownTimezone::Fallback {
         return Vec::new();
     }

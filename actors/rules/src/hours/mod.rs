@@ -54,6 +54,11 @@ fn in_places(zones: String, places: &[Place]) -> String {
     format!("{zones}@{}", names.join("+"))
 }
 
+/// The zones of a group, as one name.
+pub fn zones_part(group: &str) -> &str {
+    parts_of(group).0
+}
+
 /// The zones of a group, as one name, and its places.
 fn parts_of(group: &str) -> (&str, Vec<Place>) {
     match group.split_once('@') {
