@@ -328,6 +328,7 @@ pub(crate) fn outcome<M: Outgoing>(row: &M, now: Moment) -> Effect {
     };
     let closing = Closing::Outcome {
         attempt_id: AttemptId(seen.key.id.into()),
+        campaign_id: seen.campaign_id,
         unless_undialled: None,
         body: Box::new(body),
     };
