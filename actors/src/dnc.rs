@@ -1,5 +1,5 @@
 //! The do-not-call list: adding to it and taking off it, each in one transaction with its place among all commits.
-use crate::deps::Deps;
+use crate::{attempts, deps::Deps};
 use entities::{
     Result, boxed,
     connection::Connection,
@@ -15,14 +15,18 @@ use rules::{
 /// Adds one; a second entry of one number or address adds its channels to the first. Answers the entry and whether it is new.
 #[boxed]
 pub async fn add(deps: &Deps, owner: (TenantId, Env), entry: Entry) -> Result<(Model, bool)> {
-    let now = deps.clock.now();
+    let (its, now) = (deps.clone(), deps.clock.now());
     deps.writer
         .run(owner.0, move |db| {
-            let entry = entry.clone();
+            let (its, entry) = (its.clone(), entry.clone());
             Box::pin(async move {
                 let (row, outcome) = place(db, owner, entry, now).await?;
                 let mut commit = Commit::default();
                 if outcome != DncOutcome::Known {
+                    commit
+                        .changes
+                        .attempt_records
+                        .push(attempts::opted_out(&its, &row, None)?);
                     commit.changes.dnc.push(row.clone());
                 }
                 Ok(((row, outcome == DncOutcome::New), commit))

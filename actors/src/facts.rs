@@ -1,5 +1,5 @@
 //! What effects write: their facts become rows of the commit that saves the state.
-use crate::{call::in_hand::Kept, deps::Deps, dnc};
+use crate::{attempts, call::in_hand::Kept, deps::Deps, dnc};
 use entities::{
     Error, Result, answer, call_hour, campaign_hour,
     changes::Guard,
@@ -75,6 +75,9 @@ pub async fn add<I: Copy>(deps: &Deps, owner: TenantScoped<I>, effects: &[Effect
             }
             Fact::ForgetEmail(email) => commit.changes.emails_forgotten.push(*email),
             Fact::FinishAttempt { contact, attempt } => finish_attempt(deps, *contact, attempt, commit).await?,
+            Fact::CloseAttempt(closing) => {
+                attempts::close(deps, (owner.tenant_id, owner.env), closing, commit).await?;
+            }
             Fact::Deliveries { endpoint, queue } => commit.changes.queues.push((endpoint.id, *queue)),
             Fact::MailOwners(mail) => mail_owners(deps, owner.tenant_id, mail, commit).await?,
             Fact::Move(movement) => commit.changes.movements.push(movement.clone()),
@@ -129,6 +132,10 @@ async fn add_to_dnc<I: Copy>(deps: &Deps, owner: TenantScoped<I>, entry: Entry, 
     let of = (owner.tenant_id, owner.env);
     let (row, outcome) = dnc::place(&deps.db.read, of, entry, deps.clock.now()).await?;
     if outcome != dnc::DncOutcome::Known {
+        commit
+            .changes
+            .attempt_records
+            .push(attempts::opted_out(deps, &row, None)?);
         commit.changes.dnc.push(row);
     }
     Ok(())

@@ -1,5 +1,6 @@
 //! What recurs: the reconcile, the flush of `last_used_at`, the database's log file, rows whose time is over.
 use crate::{
+    attempts,
     deps::Deps,
     holds::{self, ClockStatus},
     leases::{Of, Since},
@@ -107,6 +108,10 @@ pub fn start(deps: &Deps, keys_used: KeysUsed) {
     });
     every(deps, RETAIN_EVERY, "pruning of workspaces", |deps| async move {
         retention::workspaces::prune(&deps).await
+    });
+    every(deps, RETAIN_EVERY, "signing and pruning of the record", |deps| async move {
+        attempts::heads::sign(&deps).await?;
+        attempts::retention::prune(&deps).await
     });
 }
 

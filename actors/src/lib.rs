@@ -1,6 +1,7 @@
 //! What lives in Callboard: one shell around the state machines of `rules`, and the services that pace, deliver and supervise. Start
 //! reading at [`tree`].
 
+pub mod attempts;
 pub mod birth;
 pub mod call;
 pub mod campaign;

@@ -54,8 +54,6 @@ impl ExportFormat {
 pub struct ExportFile {
     /// 1, 2, 3, …
     pub part: i32,
-    /// As its bytes are put away.
-    pub id: ComplianceExportId,
     pub bytes: i64,
     /// In hex.
     pub sha256: String,

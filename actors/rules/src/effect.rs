@@ -4,6 +4,7 @@ use crate::{
     contact,
     dispatch::route::Route,
     event::Event,
+    law::record::Closing,
     mail::Mail,
     session::{command::Command as SessionCommand, log::Answered},
 };
@@ -125,6 +126,8 @@ pub enum Fact {
         contact: TenantScoped<ContactId>,
         attempt: contact::machine::Attempt,
     },
+    /// What came of an attempt, for the record that proves it.
+    CloseAttempt(Closing),
     /// What becomes of all that this endpoint has not received.
     Deliveries {
         endpoint: TenantScoped<EndpointId>,

@@ -1,5 +1,6 @@
 //! A text that comes in: stored once, and, where it says STOP, START or HELP, obeyed in the same transaction and answered once.
 use crate::{
+    attempts,
     deps::Deps,
     dnc::{DncOutcome, place},
     verify,
@@ -77,10 +78,10 @@ pub async fn addressees(deps: &Deps, arriving: &Arriving) -> Result<Vec<TenantId
 #[boxed]
 pub async fn receive(deps: &Deps, owner: (TenantId, Env), id: SmsId, arriving: Arriving) -> Result<Received> {
     let (now, entry) = (deps.clock.now(), deps.ids.next());
-    let (wish, help) = (words::wish(&arriving.body), deps.sms.help_text.clone());
+    let (wish, help, its) = (words::wish(&arriving.body), deps.sms.help_text.clone(), deps.clone());
     deps.writer
         .run(owner.0, move |db| {
-            let (arriving, help) = (arriving.clone(), help.clone());
+            let (arriving, help, its) = (arriving.clone(), help.clone(), its.clone());
             Box::pin(async move {
                 if let Some(message) = sms_message::inbound(db, owner, &arriving.provider_message_id).await? {
                     return Ok((Received { message, reply: None }, Commit::default()));
@@ -91,10 +92,14 @@ pub async fn receive(deps: &Deps, owner: (TenantId, Env), id: SmsId, arriving: A
                         let entry = stop(entry, person);
                         let (row, outcome) = place(db, owner, entry, now).await?;
                         let can_return = row.source == Source::SmsStop;
-                        (outcome != DncOutcome::Known).then(|| {
+                        if outcome == DncOutcome::Known {
+                            None
+                        } else {
+                            let wish = attempts::opted_out(&its, &row, Some(arriving.body.clone()))?;
+                            commit.changes.attempt_records.push(wish);
                             commit.changes.dnc.push(row);
-                            if can_return { STOPPED } else { STOPPED_FOR_GOOD }.to_owned()
-                        })
+                            Some(if can_return { STOPPED } else { STOPPED_FOR_GOOD }.to_owned())
+                        }
                     }
                     (Some(Wish::Start), Some(person)) => {
                         let known = dnc::of_number(db, owner, person).await?;

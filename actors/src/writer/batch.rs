@@ -1,6 +1,6 @@
 //! What one transaction writes beside what was handed in: places, events with their deliveries, and what credits are booked.
 use super::{Setup, places::Places, subscriptions::Subscriptions};
-use crate::credits::posting::Booking;
+use crate::{attempts::chaining, credits::posting::Booking};
 use entities::{
     Result, campaign_move,
     changes::Changes,
@@ -60,6 +60,15 @@ impl Batch {
         };
         self.add(setup, &mut commit);
         Ok(commit.changes)
+    }
+
+    /// Chains what the batch records of attempts, in the order in which it was handed in.
+    pub async fn chain(&self, setup: &Setup, db: &Transaction, all: &[&Changes]) -> Result<Changes> {
+        let records: Vec<_> = all.iter().flat_map(|one| &one.attempt_records).collect();
+        if records.is_empty() {
+            return Ok(Changes::default());
+        }
+        chaining::chained(db, &records, setup.clock.now()).await
     }
 
     /// Gives its rows their places, and makes its events.

@@ -12,13 +12,16 @@ use super::{
 use crate::{
     contact::machine::{Attempt, Ending},
     effect::{Effect, Fact, Hint},
-    law::Judged,
+    law::{
+        Judged,
+        record::{Closing, OutcomeBody},
+    },
     machine::Machine,
 };
 use entities::{
     Error, Result,
     changes::{Guard, Reachable},
-    ids::{DeliveryRowId, TenantScoped},
+    ids::{AttemptId, DeliveryRowId, TenantScoped},
     ledger::Movement,
     message_send::{self, Channel},
     values::{Cents, Moment},
@@ -329,7 +332,29 @@ pub(crate) fn end<M: Outgoing>(mut row: M, phase: M::Phase, now: Moment) -> (M, 
     *moved.ended_at = Some(now);
     let mut effects = settle(&mut row, Cents(0));
     effects.extend(finish_attempt(&row));
+    // What was never to be handed over was no attempt.
+    if row.seen().attempts > 0 {
+        effects.push(outcome(&row, now));
+    }
     (row, effects)
+}
+
+/// What the record of attempts keeps of what became of it.
+pub(crate) fn outcome<M: Outgoing>(row: &M, now: Moment) -> Effect {
+    let seen = row.seen();
+    let body = OutcomeBody {
+        status: format!("{:?}", seen.phase).to_lowercase(),
+        reason: seen.error_code,
+        ended_at: Some(now),
+        ..OutcomeBody::default()
+    };
+    let closing = Closing::Outcome {
+        attempt_id: AttemptId(seen.key.id.into()),
+        campaign_id: seen.campaign_id,
+        unless_undialled: None,
+        body: Box::new(body),
+    };
+    Fact::CloseAttempt(closing).into()
 }
 
 /// Nothing was reported: its contact waits no longer.

@@ -247,7 +247,7 @@ fn plan<M: Sample>() {
     let (row, effects) = transition(row, busy(), at).unwrap();
     assert_eq!((row.seen().phase, row.seen().attempts), (M::FAILED, M::TRIES));
     assert!(
-        matches!(&effects[..], [Effect::Fact(Fact::Move(back))] if matches!(back.what, What::Settle { cost: Cents(0), .. }))
+        matches!(&effects[..], [Effect::Fact(Fact::Move(back)), Effect::Fact(Fact::CloseAttempt(_))] if matches!(back.what, What::Settle { cost: Cents(0), .. }))
     );
 }
 

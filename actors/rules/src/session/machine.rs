@@ -17,6 +17,7 @@
 //! else has taken over while we carry both sides, or the agent is saying good-bye because the other side wants no more calls or no
 //! recording.
 mod aftermath;
+mod closing;
 mod ending;
 mod evaluating;
 mod hold;

@@ -471,20 +471,20 @@ const NOT_LEAVING_A_MESSAGE: &[&str] = &[
 /// An end's effects in the documented order: facts (the call's count, what was said, how it ended, what it cost, the contact's
 /// move, what was recorded), then work, then hints. The slot's hint comes from the queue too: the dispatcher may have given it one at
 /// that very moment.
-const UNDIALLED: &str = "session.failed, FinishAttempt, SlotFreed, ContactWaits, OverheardEnd";
-const UNANSWERED: &str = "session.failed, CountCall, FinishAttempt, HangUp, SlotFreed, ContactWaits, OverheardEnd";
+const UNDIALLED: &str = "session.failed, CloseAttempt, FinishAttempt, SlotFreed, ContactWaits, OverheardEnd";
+const UNANSWERED: &str = "session.failed, CountCall, CloseAttempt, FinishAttempt, HangUp, SlotFreed, ContactWaits, OverheardEnd";
 const NOTED_UNANSWERED: &str =
-    "SaveTranscript, session.failed, CountCall, FinishAttempt, HangUp, SlotFreed, ContactWaits, OverheardEnd";
-const SILENT: &str = "session.ended, Settle, CountCall, FinishAttempt, HangUp, SlotFreed, OverheardEnd";
-const SPOKEN: &str = "SaveTranscript, session.ended, Settle, CountCall, FinishAttempt, HangUp, SlotFreed, OverheardEnd";
+    "SaveTranscript, session.failed, CountCall, CloseAttempt, FinishAttempt, HangUp, SlotFreed, ContactWaits, OverheardEnd";
+const SILENT: &str = "session.ended, Settle, CountCall, CloseAttempt, FinishAttempt, HangUp, SlotFreed, OverheardEnd";
+const SPOKEN: &str = "SaveTranscript, session.ended, Settle, CountCall, CloseAttempt, FinishAttempt, HangUp, SlotFreed, OverheardEnd";
 const RECORDED: &str =
-    "session.ended, Settle, CountCall, FinishAttempt, SaveRecording, KeepSounds, HangUp, SlotFreed, OverheardEnd";
-const NOTED_AND_RECORDED: &str = "SaveTranscript, session.ended, Settle, CountCall, FinishAttempt, SaveRecording, KeepSounds, HangUp, SlotFreed, OverheardEnd";
-const UNHEARD: &str = "session.failed, Settle, CountCall, FinishAttempt, HangUp, SlotFreed, ContactWaits, OverheardEnd";
+    "session.ended, Settle, CountCall, CloseAttempt, FinishAttempt, SaveRecording, KeepSounds, HangUp, SlotFreed, OverheardEnd";
+const NOTED_AND_RECORDED: &str = "SaveTranscript, session.ended, Settle, CountCall, CloseAttempt, FinishAttempt, SaveRecording, KeepSounds, HangUp, SlotFreed, OverheardEnd";
+const UNHEARD: &str = "session.failed, Settle, CountCall, CloseAttempt, FinishAttempt, HangUp, SlotFreed, ContactWaits, OverheardEnd";
 const CUT_OFF: &str =
-    "SaveTranscript, session.failed, Settle, CountCall, FinishAttempt, HangUp, SlotFreed, ContactWaits, OverheardEnd";
+    "SaveTranscript, session.failed, Settle, CountCall, CloseAttempt, FinishAttempt, HangUp, SlotFreed, ContactWaits, OverheardEnd";
 /// A call that no contact asked for.
-const FORGOTTEN: &str = "session.failed, SlotFreed, OverheardEnd";
+const FORGOTTEN: &str = "session.failed, CloseAttempt, SlotFreed, OverheardEnd";
 const INCOMING_MISSED: &str =
     "CountInbound, InboundCounted, session.failed, CountCall, HangUp, SlotFreed, OverheardEnd";
 /// Whoever places calls hears that there is no room before it hears of a free slot and a waiting call.
@@ -822,7 +822,7 @@ fn after_the_end() -> Vec<Line> {
         (&["ended"], opt_out(), 50, Same(OPTED_OUT)),
         (&["ended"], Consent(false), 50, Same("session.consent_refused")),
         // what is found out later, and what is to be forgotten
-        (&["ended"], evaluated("sold", Evaluator::Llm), 50, Same("DisposeContact, session.disposition_set")),
+        (&["ended"], evaluated("sold", Evaluator::Llm), 50, Same("DisposeContact, session.disposition_set, CloseAttempt")),
         (&["ended"], Delete, 50, Same("Forget")),
     ]);
     lines

@@ -3,7 +3,7 @@
 use crate::law::{Asked, Facts};
 use entities::{
     dnc::DncChannel,
-    ids::{AgentId, AttemptId, ConsentId, ContactId, DncId, ErasureId, SessionId},
+    ids::{AgentId, AttemptId, CampaignId, ConsentId, ContactId, DncId, ErasureId, SessionId},
     session::{AnsweredBy, Consent, ConsentAsked, Disclosure, EndedBy, Evaluator},
     values::{E164, Moment},
 };
@@ -198,6 +198,7 @@ pub enum Closing {
     /// It has ended.
     Outcome {
         attempt_id: AttemptId,
+        campaign_id: Option<CampaignId>,
         /// It may never have been dialled: then nothing is recorded. `None`: it surely was.
         unless_undialled: Option<E164>,
         body: Box<OutcomeBody>,
@@ -205,6 +206,7 @@ pub enum Closing {
     /// It was classified.
     Disposition {
         attempt_id: AttemptId,
+        campaign_id: Option<CampaignId>,
         body: DispositionBody,
     },
 }

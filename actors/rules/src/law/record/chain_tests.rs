@@ -3,19 +3,19 @@ use proptest::prelude::*;
 use uuid::Uuid;
 
 fn new(at: u128) -> New {
-    let content = (at % 3 != 0).then(|| format!(r#"{{"phone_number":"+1500234{at:04}"}}"#));
+    let content = (!at.is_multiple_of(3)).then(|| format!(r#"{{"phone_number":"+1500234{at:04}"}}"#));
     New {
         tenant_id: TenantId(Uuid::from_u128(1)),
         env: Env::Live,
-        kind: if at % 2 == 0 {
+        kind: if at.is_multiple_of(2) {
             RecordKind::Attempt
         } else {
             RecordKind::Outcome
         },
         attempt_id: AttemptId(Uuid::from_u128(100 + at / 2)),
         dial_n: 1,
-        campaign_id: (at % 5 == 0).then(|| CampaignId(Uuid::from_u128(7))),
-        number_hash: (at % 2 == 0).then(|| format!("{at:032x}")),
+        campaign_id: at.is_multiple_of(5).then(|| CampaignId(Uuid::from_u128(7))),
+        number_hash: at.is_multiple_of(2).then(|| format!("{at:032x}")),
         body: format!(r#"{{"law":"2026-11-30","attempt_no":{at}}}"#),
         content_sha256: content.as_deref().map(digest),
         content,
@@ -36,39 +36,39 @@ fn chain(before: (i64, &str), rows: usize) -> Vec<Model> {
 }
 
 /// One way to change a row that somebody might hope is not seen.
-fn edits() -> Vec<(&'static str, fn(&mut Model))> {
-    vec![
-        ("its workspace", |row| row.tenant_id = TenantId(Uuid::from_u128(2))),
-        ("its environment", |row| row.env = Env::Test),
-        ("its kind", |row| row.kind = RecordKind::Erasure),
-        ("its attempt", |row| row.attempt_id = AttemptId(Uuid::from_u128(9))),
-        ("its intent", |row| row.dial_n += 1),
-        ("its campaign", |row| {
-            row.campaign_id = Some(CampaignId(Uuid::from_u128(8)))
-        }),
-        ("whom it is about", |row| row.number_hash = Some("f".repeat(32))),
-        ("its time", |row| row.at = row.at.plus_millis(1)),
-        ("its body", |row| row.body.push(' ')),
-        ("its content", |row| row.content = Some("{}".into())),
-        ("its content with its digest", |row| {
-            row.content = Some("{}".into());
-            row.content_sha256 = Some(digest("{}"));
-        }),
-        ("that it had a content", |row| {
-            row.content = None;
-            row.content_sha256 = match row.content_sha256 {
-                Some(_) => None,
-                None => Some(digest("")),
-            };
-        }),
-        ("its hash", |row| row.hash = "0".repeat(64)),
-        ("the hash before it", |row| row.prev_hash = "0".repeat(64)),
-        ("all of it, hashed anew", |row| {
-            row.body.push(' ');
-            row.hash = expected(row);
-        }),
-    ]
-}
+type Edit = fn(&mut Model);
+
+const EDITS: &[(&str, Edit)] = &[
+    ("its workspace", |row| row.tenant_id = TenantId(Uuid::from_u128(2))),
+    ("its environment", |row| row.env = Env::Test),
+    ("its kind", |row| row.kind = RecordKind::Erasure),
+    ("its attempt", |row| row.attempt_id = AttemptId(Uuid::from_u128(9))),
+    ("its intent", |row| row.dial_n += 1),
+    ("its campaign", |row| {
+        row.campaign_id = Some(CampaignId(Uuid::from_u128(8)))
+    }),
+    ("whom it is about", |row| row.number_hash = Some("f".repeat(32))),
+    ("its time", |row| row.at = row.at.plus_millis(1)),
+    ("its body", |row| row.body.push(' ')),
+    ("its content", |row| row.content = Some("{}".into())),
+    ("its content with its digest", |row| {
+        row.content = Some("{}".into());
+        row.content_sha256 = Some(digest("{}"));
+    }),
+    ("that it had a content", |row| {
+        row.content = None;
+        row.content_sha256 = match row.content_sha256 {
+            Some(_) => None,
+            None => Some(digest("")),
+        };
+    }),
+    ("its hash", |row| row.hash = "0".repeat(64)),
+    ("the hash before it", |row| row.prev_hash = "0".repeat(64)),
+    ("all of it, hashed anew", |row| {
+        row.body.push(' ');
+        row.hash = expected(row);
+    }),
+];
 
 #[test]
 fn a_row_is_hashed_over_each_of_its_parts_with_its_length() {
@@ -132,10 +132,10 @@ fn of_rows_that_were_picked_each_must_be_right_and_behind_the_one_before() {
 
 proptest! {
     #[test]
-    fn any_edit_of_any_row_is_found(rows in 1_usize..12, at in 0_usize..12, edit in 0_usize..15) {
+    fn any_edit_of_any_row_is_found(rows in 1_usize..12, at in 0_usize..12, edit in 0..EDITS.len()) {
         let mut chain = chain((0, ""), rows);
         let at = at % rows;
-        let (name, edit) = edits()[edit];
+        let (name, edit) = EDITS[edit];
         edit(&mut chain[at]);
         let broken = first_broken((0, ""), &chain);
         // The last row has nobody behind it who would know: the head does.
@@ -144,8 +144,6 @@ proptest! {
             prop_assert_eq!(broken, None);
         } else {
             let place = if is_seen_behind { at + 2 } else { at + 1 };
-            // Of the first row it is not known whose chain it is; of the second it is.
-            let place = if rows > 1 && at == 0 && broken.is_some_and(|(n, _)| n == 2) { 2 } else { place };
             prop_assert_eq!(broken.map(|(n, _)| n), Some(i64::try_from(place).unwrap()), "{}", name);
         }
     }

@@ -118,6 +118,7 @@ pub(super) fn finish(
     }
     let log = std::mem::take(&mut session.log).closed(end.started_at, now);
     let call = session.call.clone();
+    let transferred_to = closing::handed_over(&session, reason);
     session.phase = Phase::Ended(end.clone());
 
     let mut effects = Vec::new();
@@ -136,6 +137,7 @@ pub(super) fn finish(
         .map(|id| TenantScoped::new(call.tenant_id, call.env, id));
     let may_wait = contact.filter(|_| !attempt.reached);
     effects.extend(counted(&call, &attempt));
+    effects.extend(closing::outcome(&call, &end, &log, transferred_to));
     effects.extend(contact.map(|contact| Fact::FinishAttempt { contact, attempt }.into()));
     effects.extend(kept(&session, status, log, recording, now));
     if let Some(room) = call.room_id {
