@@ -13,7 +13,7 @@ use entities::{
     values::{E164, Env, Moment},
 };
 use rules::{
-    barred::stop,
+    barred::{still_revoked, stop},
     commit::Commit,
     sms::{
         machine::unsent,
@@ -89,17 +89,17 @@ pub async fn receive(deps: &Deps, owner: (TenantId, Env), id: SmsId, arriving: A
                 let reply = match (wish, &arriving.from_number) {
                     (Some(Wish::Stop), Some(person)) => {
                         let entry = stop(entry, person);
-                        let (row, outcome) = place(db, owner, entry, now).await?;
+                        let (row, outcome) = place(db, owner, entry, now).await?.write(&mut commit);
                         let can_return = row.source == Source::SmsStop;
-                        (outcome != DncOutcome::Known).then(|| {
-                            commit.changes.dnc.push(row);
-                            if can_return { STOPPED } else { STOPPED_FOR_GOOD }.to_owned()
-                        })
+                        let is_news = matches!(outcome, DncOutcome::New | DncOutcome::Wider);
+                        is_news.then(|| if can_return { STOPPED } else { STOPPED_FOR_GOOD }.to_owned())
                     }
                     (Some(Wish::Start), Some(person)) => {
                         let known = dnc::of_number(db, owner, person).await?;
                         let lifted = known.filter(|entry| entry.source == Source::SmsStop);
                         lifted.map(|entry| {
+                            // Wanting texts again is no consent: what was taken back stays so.
+                            commit.changes.revocations.extend(still_revoked(&entry, now));
                             commit.changes.dnc.push(lift(entry, now));
                             STARTED.to_owned()
                         })
