@@ -123,21 +123,16 @@ fn said_in_a_call(id: DncId, whom: &Whom, session_id: SessionId) -> Entry {
         reason: Some("said so in a call".into()),
         source: entities::dnc::Source::OptOutVoice,
         session_id: Some(session_id),
+        requested_at: None,
         created_by: None,
     }
 }
 
-/// Somebody who does not want to be reached, with the entry's place among all commits.
+/// Somebody who does not want to be reached, with the entry's place among all commits; and what they had agreed to is taken back.
 async fn add_to_dnc<I: Copy>(deps: &Deps, owner: TenantScoped<I>, entry: Entry, commit: &mut Commit) -> Result<()> {
     let of = (owner.tenant_id, owner.env);
-    let (row, outcome) = dnc::place(&deps.db.read, of, entry, deps.clock.now()).await?;
-    if outcome != dnc::DncOutcome::Known {
-        commit
-            .changes
-            .attempt_records
-            .push(attempts::opted_out(deps, &row, None)?);
-        commit.changes.dnc.push(row);
-    }
+    let placed = dnc::place(&deps.db.read, of, entry, deps.clock.now()).await?;
+    placed.write(deps, commit, None)?;
     Ok(())
 }
 

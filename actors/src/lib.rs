@@ -6,6 +6,7 @@ pub mod birth;
 pub mod call;
 pub mod campaign;
 pub mod carrier;
+pub mod consent;
 pub mod contact;
 pub mod conversation;
 pub mod credits;

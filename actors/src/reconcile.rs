@@ -4,6 +4,7 @@
 //! A service at rest is not asked everything each time: see [`reconcile_unless_quiet`].
 use crate::{
     campaign::{actor::check_drained, review},
+    consent::files,
     credits::{grants, payments},
     delivery,
     deps::Deps,
@@ -88,6 +89,7 @@ pub async fn reconcile(deps: &Deps) -> Result<()> {
         messages(deps).await,
         voices(deps).await,
         samples::sweep(deps).await,
+        files::sweep(deps).await,
         evaluations(deps).await,
         payments::reconcile(deps).await,
         sessions(deps).await,
@@ -123,6 +125,7 @@ async fn comes_due(deps: &Deps, by: Moment) -> Result<bool> {
         || !entities::room::due(db, share, soon, 1).await?.is_empty()
         || !entities::campaign::unattended(db, share, soon).await?.is_empty()
         || samples::comes_due(deps, by).await?
+        || files::comes_due(deps, by).await?
         || payments::comes_due(deps, by).await?)
 }
 

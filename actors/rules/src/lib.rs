@@ -4,6 +4,7 @@ pub mod balance;
 pub mod barred;
 pub mod campaign;
 pub mod commit;
+pub mod consent;
 pub mod contact;
 pub mod conversation;
 pub mod credits;

@@ -1,6 +1,5 @@
 //! A text that comes in: stored once, and, where it says STOP, START or HELP, obeyed in the same transaction and answered once.
 use crate::{
-    attempts,
     deps::Deps,
     dnc::{DncOutcome, place},
     verify,
@@ -14,7 +13,7 @@ use entities::{
     values::{E164, Env, Moment},
 };
 use rules::{
-    barred::stop,
+    barred::{still_revoked, stop},
     commit::Commit,
     sms::{
         machine::unsent,
@@ -90,21 +89,18 @@ pub async fn receive(deps: &Deps, owner: (TenantId, Env), id: SmsId, arriving: A
                 let reply = match (wish, &arriving.from_number) {
                     (Some(Wish::Stop), Some(person)) => {
                         let entry = stop(entry, person);
-                        let (row, outcome) = place(db, owner, entry, now).await?;
+                        let row = place(db, owner, entry, now).await?;
+                        let (row, outcome) = row.write(&its, &mut commit, Some(arriving.body.clone()))?;
                         let can_return = row.source == Source::SmsStop;
-                        if outcome == DncOutcome::Known {
-                            None
-                        } else {
-                            let wish = attempts::opted_out(&its, &row, Some(arriving.body.clone()))?;
-                            commit.changes.attempt_records.push(wish);
-                            commit.changes.dnc.push(row);
-                            Some(if can_return { STOPPED } else { STOPPED_FOR_GOOD }.to_owned())
-                        }
+                        let is_news = matches!(outcome, DncOutcome::New | DncOutcome::Wider);
+                        is_news.then(|| if can_return { STOPPED } else { STOPPED_FOR_GOOD }.to_owned())
                     }
                     (Some(Wish::Start), Some(person)) => {
                         let known = dnc::of_number(db, owner, person).await?;
                         let lifted = known.filter(|entry| entry.source == Source::SmsStop);
                         lifted.map(|entry| {
+                            // Wanting texts again is no consent: what was taken back stays so.
+                            commit.changes.revocations.extend(still_revoked(&entry, now));
                             commit.changes.dnc.push(lift(entry, now));
                             STARTED.to_owned()
                         })
