@@ -24,6 +24,7 @@ pub mod mail;
 pub mod message;
 pub mod reach;
 pub mod recording;
+pub mod registers;
 pub mod room;
 pub mod session;
 pub mod shape;

@@ -1,5 +1,7 @@
 //! All that the law's rules are asked with: what was known of one attempt at the moment of its commit. It is what an attempt's record
 //! keeps, so a field that is added is optional, and none is ever given another meaning.
+use chrono::NaiveDate;
+pub use entities::reassigned::ReassignedAnswer;
 use entities::{
     dnc::DncChannel,
     ids::{ConsentId, RegisterId},
@@ -116,6 +118,9 @@ pub struct RegisterFact {
     /// When its maker gave it out; it must not be older than the rule allows.
     pub fetched_at: Moment,
     pub is_listed: bool,
+    /// Since which day it is listed, where the register says so; without one nobody knows, so it may be newer than any consent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub listed_on: Option<NaiveDate>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -124,14 +129,6 @@ pub struct ReassignedFact {
     /// Was the number given to somebody else since that day?
     pub answer: ReassignedAnswer,
     pub since: Moment,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ReassignedAnswer {
-    Yes,
-    No,
-    NoData,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
