@@ -1,6 +1,7 @@
 //! What must hold inside the transaction that commits: the law, and what somebody has decided by.
 use crate::{
-    api_key, boxed, campaign,
+    abandonment::AbandonmentLimit,
+    api_key, boxed, campaign, campaign_hour,
     connection::Transaction,
     dial, dispatch_block, dispatch_pause, dnc,
     error::{Error, Result},
@@ -29,6 +30,11 @@ pub enum Guard {
     Callable(Callable),
     /// The limits of the API key that asked for this call have room for it.
     KeyHasRoom(KeyCall),
+    /// The campaign has not abandoned so many of its calls that one of these holds it.
+    NotBraked {
+        campaign_id: CampaignId,
+        limits: Vec<AbandonmentLimit>,
+    },
     /// This person may be written to at this moment.
     Reachable(Reachable),
     /// A campaign may write to this person at this moment.
@@ -96,6 +102,9 @@ pub struct Writable {
     pub caps: (Option<i32>, Option<i32>),
 }
 
+/// What a campaign has abandoned.
+pub(super) const ABANDONED: &str = "abandoned";
+
 impl Guard {
     /// The row, or the list of a tenant, that this depends on.
     pub(super) fn key(&self) -> (&'static str, Uuid) {
@@ -103,6 +112,7 @@ impl Guard {
             Guard::Dispatchable(campaign, _) | Guard::Rules(campaign, _) | Guard::Runs(campaign) => {
                 ("campaign", campaign.0)
             }
+            Guard::NotBraked { campaign_id, .. } => (ABANDONED, campaign_id.0),
             Guard::Free(tenant, ..) => ("tenant", tenant.0),
             Guard::Trunk(trunk, _) => ("trunk", trunk.0),
             Guard::Callable(call) => ("dnc", call.tenant_id.0),
@@ -122,6 +132,7 @@ pub(super) async fn check(db: &Transaction, guards: &[&Guard], now: Times) -> Re
     let mut written = Vec::new();
     let mut people = Vec::new();
     let mut of_keys = Vec::new();
+    let mut limited: BTreeMap<CampaignId, BTreeSet<AbandonmentLimit>> = BTreeMap::new();
     for &guard in guards {
         match guard {
             Guard::Dispatchable(campaign, version) => drop(campaigns.insert((*campaign, *version))),
@@ -131,6 +142,7 @@ pub(super) async fn check(db: &Transaction, guards: &[&Guard], now: Times) -> Re
             Guard::Trunk(trunk, version) => drop(trunks.insert((*trunk, *version))),
             Guard::Callable(call) => calls.push(call),
             Guard::KeyHasRoom(call) => of_keys.push(*call),
+            Guard::NotBraked { campaign_id, limits } => limited.entry(*campaign_id).or_default().extend(limits),
             Guard::Reachable(person) => people.push(person),
             Guard::Writable(message) => written.push(message),
             Guard::Counted {
@@ -178,8 +190,25 @@ pub(super) async fn check(db: &Transaction, guards: &[&Guard], now: Times) -> Re
     }
     check_people(db, &people).await?;
     check_written(db, &written, now).await?;
+    check_brakes(db, &limited, now).await?;
     check_keys(db, &of_keys).await?;
     check_calls(db, &calls, now).await
+}
+
+/// What campaigns have abandoned, once for all of their calls in this transaction.
+async fn check_brakes(
+    db: &Transaction,
+    campaigns: &BTreeMap<CampaignId, BTreeSet<AbandonmentLimit>>,
+    now: Times,
+) -> Result<()> {
+    for (campaign, limits) in campaigns {
+        let limits: Vec<AbandonmentLimit> = limits.iter().copied().collect();
+        let abandonment = campaign_hour::abandonment(db, *campaign, now).await?;
+        if abandonment.is_braked_by_any(&limits) {
+            return Err(Error::Stale);
+        }
+    }
+    Ok(())
 }
 
 /// What the API keys of calls may spend in a day, and how many calls they may place in a minute.

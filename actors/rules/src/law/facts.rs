@@ -1,12 +1,16 @@
 //! All that the law's rules are asked with: what was known of one attempt at the moment of its commit. It is what an attempt's record
 //! keeps, so a field that is added is optional, and none is ever given another meaning.
 use entities::{
+    abandonment::Abandonment,
     dnc::DncChannel,
     ids::{ConsentId, RegisterId},
     law::{Audience, ConsentTier, Purpose, Vertical},
+    rest,
     values::{E164, Moment, Place, Zone},
 };
 use serde::{Deserialize, Serialize};
+
+pub use entities::rest::RestCause;
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Facts {
@@ -98,15 +102,6 @@ pub struct RestFact {
     pub since: Moment,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum RestCause {
-    /// The person said no to what was offered.
-    Declined,
-    /// The person answered, and was left with silence or a recorded message.
-    Abandoned,
-}
-
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RegisterFact {
     pub id: RegisterId,
@@ -167,4 +162,22 @@ pub struct AbandonmentFact {
     pub day: (i64, i64),
     /// In the last 30 days.
     pub month: (i64, i64),
+}
+
+impl From<Abandonment> for AbandonmentFact {
+    fn from(of: Abandonment) -> Self {
+        AbandonmentFact {
+            day: (of.day.live, of.day.abandoned),
+            month: (of.month.live, of.month.abandoned),
+        }
+    }
+}
+
+impl From<rest::Model> for RestFact {
+    fn from(row: rest::Model) -> Self {
+        RestFact {
+            cause: row.cause,
+            since: row.since,
+        }
+    }
 }
