@@ -77,6 +77,9 @@ pub struct Disposition {
     /// When it fits: the classifier reads this.
     #[serde(default)]
     pub description: Option<Text<1, 1_000>>,
+    /// The person said no: where the law asks for a rest after a no, it starts with it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub declined: bool,
 }
 
 /// Something the agent should find out.

@@ -1,7 +1,7 @@
 //! Consents: taking them down, taking them back and, when the law wants them no longer, deleting them.
 pub mod files;
 
-use crate::{deps::Deps, dnc};
+use crate::{attempts, deps::Deps, dnc};
 use entities::{
     Error, Result, boxed,
     connection::Connection,
@@ -15,6 +15,7 @@ use rules::{
     barred::{Entry, Whom},
     commit::Commit,
     consent::{Accepted, MOST_OF_A_PERSON, kept},
+    law::record::Person,
 };
 
 /// Stores one. Answers it and whether it is new: the same facts are the same consent.

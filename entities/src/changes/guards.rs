@@ -1,6 +1,7 @@
 //! What must hold inside the transaction that commits: the law, and what somebody has decided by.
 use crate::{
-    api_key, boxed, campaign, consent,
+    abandonment::AbandonmentLimit,
+    api_key, boxed, campaign, campaign_hour, consent,
     connection::Transaction,
     dial, dispatch_block, dispatch_pause, dnc,
     error::{Error, Result},
@@ -31,6 +32,11 @@ pub enum Guard {
     Lawful(Lawful),
     /// The limits of the API key that asked for this call have room for it.
     KeyHasRoom(KeyCall),
+    /// The campaign has not abandoned so many of its calls that one of these holds it.
+    NotBraked {
+        campaign_id: CampaignId,
+        limits: Vec<AbandonmentLimit>,
+    },
     /// This person may be written to at this moment.
     Reachable(Reachable),
     /// A campaign may write to this person at this moment.
@@ -121,6 +127,9 @@ pub struct Writable {
     pub caps: Vec<CapSpan>,
 }
 
+/// What a campaign has abandoned.
+pub(super) const ABANDONED: &str = "abandoned";
+
 impl Guard {
     /// The row, or the list of a tenant, that this depends on.
     pub(super) fn key(&self) -> (&'static str, Uuid) {
@@ -128,6 +137,7 @@ impl Guard {
             Guard::Dispatchable(campaign, _) | Guard::Rules(campaign, _) | Guard::Runs(campaign) => {
                 ("campaign", campaign.0)
             }
+            Guard::NotBraked { campaign_id, .. } => (ABANDONED, campaign_id.0),
             Guard::Free(tenant, ..) => ("tenant", tenant.0),
             Guard::Trunk(trunk, _) => ("trunk", trunk.0),
             Guard::Callable(call) => ("dnc", call.tenant_id.0),
@@ -149,6 +159,7 @@ pub(super) async fn check(db: &Transaction, guards: &[&Guard], now: Times) -> Re
     let mut people = Vec::new();
     let mut of_keys = Vec::new();
     let mut lawful = Vec::new();
+    let mut limited: BTreeMap<CampaignId, BTreeSet<AbandonmentLimit>> = BTreeMap::new();
     for &guard in guards {
         match guard {
             Guard::Dispatchable(campaign, version) => drop(campaigns.insert((*campaign, *version))),
@@ -159,6 +170,7 @@ pub(super) async fn check(db: &Transaction, guards: &[&Guard], now: Times) -> Re
             Guard::Callable(call) => calls.push(call),
             Guard::Lawful(attempt) => lawful.push(attempt),
             Guard::KeyHasRoom(call) => of_keys.push(*call),
+            Guard::NotBraked { campaign_id, limits } => limited.entry(*campaign_id).or_default().extend(limits),
             Guard::Reachable(person) => people.push(person),
             Guard::Writable(message) => written.push(message),
             Guard::Counted {
@@ -207,6 +219,7 @@ pub(super) async fn check(db: &Transaction, guards: &[&Guard], now: Times) -> Re
     check_people(db, &people).await?;
     check_lawful(db, &lawful, now).await?;
     check_written(db, &written, now).await?;
+    check_brakes(db, &limited, now).await?;
     check_keys(db, &of_keys).await?;
     check_calls(db, &calls, now).await
 }
@@ -239,6 +252,22 @@ async fn check_lawful(db: &Transaction, attempts: &[&Lawful], now: Times) -> Res
         let numbers: Vec<E164> = known.keys().cloned().collect();
         let mut newest = rest::newest(db, owner, &numbers).await?;
         if known.iter().any(|(number, since)| newest.remove(number) != *since) {
+            return Err(Error::Stale);
+        }
+    }
+    Ok(())
+}
+
+/// What campaigns have abandoned, once for all of their calls in this transaction.
+async fn check_brakes(
+    db: &Transaction,
+    campaigns: &BTreeMap<CampaignId, BTreeSet<AbandonmentLimit>>,
+    now: Times,
+) -> Result<()> {
+    for (campaign, limits) in campaigns {
+        let limits: Vec<AbandonmentLimit> = limits.iter().copied().collect();
+        let abandonment = campaign_hour::abandonment(db, *campaign, now).await?;
+        if abandonment.is_braked_by_any(&limits) {
             return Err(Error::Stale);
         }
     }

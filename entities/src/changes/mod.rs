@@ -9,15 +9,15 @@ pub use writes::Queue;
 use crate::{
     agent, agent_version, answer, api_key, attempt, boxed,
     bulk::{OnConflict, batch::Batch},
-    call_hour, campaign, campaign_hour, campaign_move,
+    call_hour, caller_rest, campaign, campaign_brake, campaign_hour, campaign_move,
     connection::Transaction,
     consent, contact, delivery, delivery_attempt, dial, dispatch_block, dnc, email_message, endpoint_health,
     endpoint_hour,
     error::Result,
     evaluation, event, function,
     ids::{CampaignId, ContactId, EmailId, EndpointId, SessionId, SipLegId, TenantId, TenantScoped, VoiceId},
-    inbound_call, ledger, mail, membership, message_send, number, recording, room, session, sip_leg, sms_message,
-    tally, tenant, topup, transcript, user,
+    inbound_call, ledger, mail, membership, message_send, number, number_hour, recording, rest, room, session, sip_leg,
+    sms_message, tally, tenant, topup, transcript, user,
     values::{Env, Times},
     voice, webhook_endpoint,
 };
@@ -85,6 +85,14 @@ changes! {
         campaign_hours: Vec<campaign_hour::Model> => with(campaign_hour::add);
         /// The same for all calls of a workspace.
         call_hours: Vec<call_hour::Model> => with(call_hour::add);
+        /// The same for all calls that showed a number.
+        number_hours: Vec<number_hour::Model> => with(number_hour::add);
+        /// Who is to be left alone for a while.
+        rests: Vec<rest::Model> => with(rest::put);
+        /// Numbers that are shown no more for a while.
+        caller_rests: Vec<caller_rest::Model> => Replace, key("caller", tenant_id);
+        /// Campaigns that are held for what they have abandoned.
+        campaign_brakes: Vec<campaign_brake::Model> => Keep;
         /// Differences, added up per campaign; counted last.
         tallies: BTreeMap<TenantScoped<CampaignId>, tally::Model> => elsewhere, key("tally", 0.id);
         /// New events with the deliveries that carry them.
@@ -132,6 +140,15 @@ impl Changes {
         self.tallies
             .entry(campaign)
             .or_insert_with(|| tally::Model::new(campaign.id))
+    }
+
+    /// The rows that this replaces, and the campaigns of which it counts an abandoned call: no dial that asks how many there are is in
+    /// one transaction with it.
+    pub fn written(&self) -> Vec<(&'static str, Uuid)> {
+        let mut keys = self.replaced();
+        let abandoned = self.campaign_hours.iter().filter(|hour| hour.abandoned > 0);
+        keys.extend(abandoned.map(|hour| (guards::ABANDONED, hour.campaign_id.0)));
+        keys
     }
 
     /// The rows that this replaces or depends on, so that the writer puts no two changes of one row into one statement.
@@ -254,5 +271,27 @@ mod tests {
         let kinds = |changes: &Changes| changes.touched().into_iter().map(|(kind, _)| kind).collect::<Vec<_>>();
         let named: Vec<_> = ones().iter().flat_map(kinds).collect();
         assert_eq!(named, ["tally", "campaign", "contact", "dnc"]);
+    }
+
+    #[test]
+    fn no_dial_is_written_together_with_an_abandoned_call_of_its_campaign() {
+        let campaign_id = CampaignId(Uuid::from_u128(7));
+        let counts = |abandoned| Changes {
+            campaign_hours: vec![campaign_hour::Model {
+                abandoned,
+                ..campaign_hour::Model::empty(campaign_id, Moment::from_millis(0))
+            }],
+            ..Changes::default()
+        };
+        let dial = Changes {
+            guards: vec![Guard::NotBraked {
+                campaign_id,
+                limits: Vec::new(),
+            }],
+            ..Changes::default()
+        };
+        let touches = |written: &Changes| dial.touched().iter().any(|key| written.written().contains(key));
+        assert!(touches(&counts(1)) && !touches(&counts(0)));
+        assert!(!touches(&dial), "dials go together");
     }
 }

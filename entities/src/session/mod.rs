@@ -13,14 +13,16 @@ pub use by_key::{KeyFull, KeyUse, key_use, waiting_of_key};
 pub use latency::Latency;
 pub use legal::{CallLegal, ConsentAsked, Disclose, Disclosure, MAX_DISCLOSURES, Said};
 pub use old::{Old, made_before, old, remove};
-pub use options::{Detection, Digits, Options, Recorded, Sandbox, SandboxOutcome, Step, Voicemail, VoicemailAction};
+pub use options::{
+    Detection, Digits, Options, Recorded, SafeHarbour, Sandbox, SandboxOutcome, Step, Voicemail, VoicemailAction,
+};
 pub use quality::Quality;
 pub use queries::{Filter, all_after, list, load, load_even_deleted, of_ids, trace};
 pub use slots::{
     InUse, Live, Passed, count_in_line, count_queued, in_use, in_use_by_trunk, live, may_have_run, open, phases,
     queued, sent_back, tenants_in_queue, waiting_on_way, ways_of_waiting,
 };
-pub use status::{AnsweredBy, Consent, Direction, EndReason, EndedBy, Evaluator, Phase, Status};
+pub use status::{AnsweredBy, Consent, Direction, EndReason, EndedBy, Evaluator, Phase, Status, WhyAbandoned};
 
 use crate::{
     boxed,
@@ -98,6 +100,11 @@ pub struct Model {
     /// How well the other side could be heard; none: nobody has measured it.
     #[sea_orm(column_type = "JsonBinary", nullable)]
     pub quality: Option<Quality>,
+    /// How long after the other side's greeting, or after the pick-up where there was none, the first sound of ours was sent; none:
+    /// nothing was, or nobody has measured it. Of a live call it stands as soon as it is known.
+    pub first_sound_ms: Option<i32>,
+    /// Why a call that a person has answered counts as abandoned.
+    pub abandoned: Option<WhyAbandoned>,
     pub actual_cost_cents: Cents,
     pub error_code: Option<String>,
     pub error_message: Option<String>,
@@ -233,6 +240,8 @@ impl Model {
             duration_seconds: 0,
             latency: None,
             quality: None,
+            first_sound_ms: None,
+            abandoned: None,
             actual_cost_cents: Cents(0),
             error_code: None,
             error_message: None,

@@ -12,7 +12,7 @@ use super::{
     group::Group,
     key_limits::KeyLimits,
     pace::Pace,
-    route::{Callers, Route},
+    route::{Callers, Route, Shown},
     slots::Slots,
     trunk::Trunks,
     usage::{Allowance, Usage},
@@ -29,6 +29,7 @@ use crate::{
 };
 use entities::{
     Error, Result,
+    abandonment::{Abandonment, AbandonmentLimit},
     campaign::{AgentSnapshot, Channel, Model as Campaign, Plan},
     ids::{ApiKeyId, CampaignId, ContactId, TrunkId},
     session,
@@ -98,6 +99,12 @@ pub struct Queue {
     callers: Callers,
     /// What its attempts are in the words of the law; `None`: nobody asks.
     pub legal: Option<LegalTerms>,
+    /// Which of those may be shown to whom.
+    pub shown: Shown,
+    /// What the law allows of abandoned calls where it calls.
+    pub abandonment: Vec<AbandonmentLimit>,
+    /// It has abandoned so many that nothing more is dialled. As of when the rows were read; a dial's own transaction looks again.
+    is_braked: bool,
 }
 
 /// What the rows say of a running campaign.
@@ -111,6 +118,12 @@ pub struct Rows {
     pub trunks: HashMap<E164, TrunkId>,
     /// What its attempts are in the words of the law.
     pub legal: Option<LegalTerms>,
+    /// Until when some of them rest.
+    pub resting: HashMap<E164, Moment>,
+    /// What the law allows of abandoned calls where it calls; empty: it says nothing.
+    pub abandonment: Vec<AbandonmentLimit>,
+    /// What it has abandoned; looked at only if the law says something of it.
+    pub abandoned: Abandonment,
 }
 
 /// What must be read before a turn can be decided.
@@ -141,6 +154,9 @@ impl Queue {
             zones,
             trunks,
             legal,
+            resting,
+            abandonment,
+            abandoned,
         } = rows;
         let plan = campaign.plan;
         let template = MessageTemplate::read(&plan)?;
@@ -201,7 +217,10 @@ impl Queue {
             env: campaign.env,
             api_key_id: campaign.api_key_id.filter(|_| template.is_none()),
             groups: groups.collect(),
-            callers: Callers::new(numbers(campaign.env, &plan, &trunks), callers),
+            callers: Callers::new(numbers(campaign.env, &plan, &trunks), callers).resting(&resting),
+            shown: Shown::default(),
+            is_braked: abandoned.is_braked_by_any(&abandonment),
+            abandonment,
             plan,
             agent: agent.map(Arc::new),
             template: template.map(Arc::new),
@@ -235,6 +254,11 @@ impl Queue {
 
     pub fn weight(&self) -> i64 {
         i64::from(self.plan.pacing.weight.get())
+    }
+
+    /// It has abandoned so many calls that it dials no more for now.
+    pub fn is_braked(&self) -> bool {
+        self.is_braked
     }
 
     /// A call has ended: its contact may have begun to wait, and it may have cost something.
@@ -295,10 +319,10 @@ impl Queue {
     }
 
     /// What its next call goes over, among what is open; `None`: it writes.
-    pub(super) fn route(&self, is_open: impl Fn(Route) -> bool) -> Option<Route> {
+    pub(super) fn route(&self, at: Moment, is_open: impl Fn(Route) -> bool) -> Option<Route> {
         match self.template {
             Some(_) => None,
-            None => self.callers.next(is_open).map(|caller| caller.route),
+            None => self.callers.next(at, is_open).map(|caller| caller.route),
         }
     }
 

@@ -74,7 +74,7 @@ pub fn admit(snapshot: &mut Snapshot, begun: &mut Begun, row: &Row, is_in_hand: 
     }
     let campaign_is_full = queue
         .flatten()
-        .is_some_and(|queue| !queue.has_slot_of_its_own(&begun.slots));
+        .is_some_and(|queue| queue.is_braked() || !queue.has_slot_of_its_own(&begun.slots));
     if campaign_is_full || is_in_hand || snapshot.live.contains_key(&row.id) {
         return Admission::Stays;
     }

@@ -3,12 +3,16 @@
 use chrono::NaiveDate;
 pub use entities::reassigned::ReassignedAnswer;
 use entities::{
+    abandonment::Abandonment,
     dnc::DncChannel,
     ids::{ConsentId, RegisterId},
     law::{Audience, ConsentTier, Purpose, Vertical},
+    rest,
     values::{E164, Moment, Place, Zone},
 };
 use serde::{Deserialize, Serialize};
+
+pub use entities::rest::RestCause;
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Facts {
@@ -100,15 +104,6 @@ pub struct RestFact {
     pub since: Moment,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum RestCause {
-    /// The person said no to what was offered.
-    Declined,
-    /// The person answered, and was left with silence or a recorded message.
-    Abandoned,
-}
-
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RegisterFact {
     pub id: RegisterId,
@@ -164,4 +159,22 @@ pub struct AbandonmentFact {
     pub day: (i64, i64),
     /// In the last 30 days.
     pub month: (i64, i64),
+}
+
+impl From<Abandonment> for AbandonmentFact {
+    fn from(of: Abandonment) -> Self {
+        AbandonmentFact {
+            day: (of.day.live, of.day.abandoned),
+            month: (of.month.live, of.month.abandoned),
+        }
+    }
+}
+
+impl From<rest::Model> for RestFact {
+    fn from(row: rest::Model) -> Self {
+        RestFact {
+            cause: row.cause,
+            since: row.since,
+        }
+    }
 }

@@ -89,6 +89,13 @@ pub enum Command {
     /// The first sound of ours was sent so many milliseconds after the other side's greeting had ended; where it has not `greeted`,
     /// after the pick-up. Source: 16 CFR 310.4(b)(4)(iii), which gives two seconds for it.
     FirstSound { ms: u32, greeted: bool },
+    /// Two seconds have passed since the other side's greeting, or the pick-up, without a sound of ours.
+    KeptWaiting,
+    /// The agent has nothing to say to whoever has picked up: what it thinks with has failed before its first word, or was too late.
+    /// `played`: the message that stands ready for that is said instead.
+    LeftAlone { played: bool },
+    /// What was taken for a machine by its sound has said what no machine says.
+    Doubt,
     /// How well the other side can be heard, over the call so far.
     Quality(Quality),
     /// The message has been said to the machine.

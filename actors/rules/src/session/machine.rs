@@ -17,6 +17,7 @@
 //! else has taken over while we carry both sides, or the agent is saying good-bye because the other side wants no more calls or no
 //! recording.
 mod aftermath;
+mod answered;
 mod closing;
 mod ending;
 mod evaluating;
@@ -41,7 +42,7 @@ use super::{
 use crate::{
     barred::{self, Whom},
     contact::machine::{Attempt, Ending},
-    effect::{CallCount, Effect, Fact, Hint, Work},
+    effect::{CallCount, Effect, Fact, Hint, Placed, Work},
     event::{
         FunctionTimeout, SessionConsentRefused, SessionCreated, SessionDispositionSet, SessionEnded, SessionFailed,
         SessionOptOutDetected, SessionOptOutRecordingPendingPurge, SessionStarted, SessionTransferInitiated,
@@ -50,6 +51,7 @@ use crate::{
     voice_clone::machine::ALWAYS_THERE,
 };
 use aftermath::*;
+use answered::*;
 use ending::*;
 use entities::{
     Error, Result,
@@ -62,7 +64,7 @@ use entities::{
     session::{
         AnsweredBy, Consent, Direction, EndReason, EndedBy, Evaluator, Model as Row, Quality, Status, VoicemailAction,
     },
-    transcript::{ToolCall, Turn},
+    transcript::{Speaker, ToolCall, Turn},
     values::{Cents, E164, Env, Metadata, Moment},
 };
 use evaluating::*;

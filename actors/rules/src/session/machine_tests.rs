@@ -1,5 +1,7 @@
 //! What a session does, line by line. Beside it: what its ends tell, what happens in a talk, what its row says, and what holds
 //! for every session, whatever happens to it.
+#[path = "machine_tests/abandoned.rs"]
+mod abandoned;
 #[path = "machine_tests/ends.rs"]
 mod ends;
 #[path = "machine_tests/life.rs"]
@@ -40,7 +42,7 @@ fn call() -> Row {
         client_reference_id: None, variables: Variables::default(), metadata: Metadata::default(),
         ring_timeout_seconds: 30, max_duration_seconds: 600, scheduled_at: None, queue_ttl_seconds: 300,
         timezone: None, price_cents_per_minute: 10, hold_cents: Cents(0), queued_until: None, dialed_at: None, picked_up_at: None, started_at: None, bridged_at: None,
-        ended_at: None, duration_seconds: 0, latency: None, quality: None, actual_cost_cents: Cents(0), error_code: None, error_message: None, sip_code: None, q850: None,
+        ended_at: None, duration_seconds: 0, latency: None, quality: None, first_sound_ms: None, abandoned: None, actual_cost_cents: Cents(0), error_code: None, error_message: None, sip_code: None, q850: None,
         consent: Consent::NotRequired, options: Options { silence_seconds: 30, ..Options::default() },
         disposition_code: None, disposition_note: None, disposition_by: None, recording_id: None, opted_out_at: None,
         purge_after: None, deleted_at: None,
@@ -312,6 +314,9 @@ fn refuse_with(refusal: Refusal, (code, reason, q850): (u16, &str, Option<u8>)) 
 fn first_sound() -> Command {
     Command::FirstSound { ms: 740, greeted: true }
 }
+fn left_alone() -> Command {
+    Command::LeftAlone { played: true }
+}
 fn heard_well() -> Command {
     Command::Quality(Quality::of((1, 400), 12, Some(80)))
 }
@@ -399,7 +404,7 @@ fn commands() -> Vec<Command> {
         Return(super::Return { timed_out: None, .. }) => found(true), Return(_) => transfer_to_sales(),
         Transfer { .. } => Transferred, Transferred => bridge_to_sales(), Bridge { .. } => BridgeEnded, BridgeEnded => nobody_there(), TransferFailed { .. } => dispose("sold"),
         Dispose { .. } => note_answer("seats"), NoteAnswer(_) => press(), Note { .. } => Hold(true), Hold(true) => Hold(false), Hold(false) => answered_after(700),
-        Measure(_) => first_sound(), FirstSound { .. } => heard_well(), Quality(_) => MessageLeft, MessageLeft => fault(),
+        Measure(_) => first_sound(), FirstSound { .. } => KeptWaiting, KeptWaiting => left_alone(), LeftAlone { .. } => Doubt, Doubt => heard_well(), Quality(_) => MessageLeft, MessageLeft => fault(),
         Break { .. } => HangUp(EndedBy::Caller), HangUp(_) => End, End => Shutdown, Shutdown => expire(),
         Abandon(_) => lose_at(20), Lose { .. } => evaluated("sold", Evaluator::Llm), Evaluate(_) => label(), Label(_) => Delete, Delete => return None,
     });
@@ -594,6 +599,10 @@ fn before_the_talk() -> Vec<Line> {
         (&["picked up"], PickUp, 7, Unchanged), // a carrier repeats itself
         (&["picked up"], Ring, 7, Unchanged),
         (&["picked up"], press(), 7, Same("")),
+        (&["picked up"], KeptWaiting, 9, Same("")),
+        (&["picked up"], Doubt, 9, Same("")),
+        (&["dialing", "ringing", "to leave a message", "to talk to a machine", "incoming"], KeptWaiting, 9, Unchanged),
+        (&["dialing", "ringing", "to leave a message", "to talk to a machine", "incoming"], Doubt, 9, Unchanged),
         (DIALED, heard_well(), 16, Same("")),
         (DIALED, Hold(true), 16, Unchanged),
         (DIALED, Hold(false), 16, Unchanged),
@@ -687,6 +696,9 @@ fn in_the_talk() -> Vec<Line> {
         (CONVERSING, press(), 16, Same("")),
         (CONVERSING, answered_after(700), 16, Same("")),
         (CONVERSING, first_sound(), 16, Same("")),
+        (CONVERSING, KeptWaiting, 16, Same("")),
+        (CONVERSING, left_alone(), 16, Same("")),
+        (CONVERSING, Doubt, 16, Unchanged), // it is known by now who it is
         (CONVERSING, heard_well(), 16, Same("")),
         (CONVERSING, Hold(true), 16, Same("")),
         (CONVERSING, Hold(false), 16, Unchanged),
@@ -806,7 +818,7 @@ fn after_the_end() -> Vec<Line> {
     use Command::*;
     use crate::session::command::RejectReason::*;
     let late = [
-        PickUp, bridge_to_sales(), BridgeEnded, Hold(true), first_sound(), heard_well(),
+        PickUp, bridge_to_sales(), BridgeEnded, Hold(true), first_sound(), KeptWaiting, left_alone(), Doubt, heard_well(),
         dispatch_at(50), extend_by(5), postpone_to(400), Release, Reject(OutsideHours), Ring, answer_by(AnsweredBy::Human),
         answer_by(AnsweredBy::Voicemail), refuse(Refusal::Busy), refuse(Refusal::Congested), refuse(Refusal::NotPlaced), requeue_of(0), said(), saying(0), spoken(0, 900, None), interrupt(), understood(), user_speaking(61),
         Consent(true), look_up(60), found(false), found(true), Transferred, nobody_there(),

@@ -225,7 +225,7 @@ pub(super) fn answer(
 /// Nothing is said to it.
 fn leave_machine(session: Session, machine: AnsweredBy, now: Moment) -> Result<(Session, Vec<Effect>)> {
     let end = (Status::Voicemail, EndReason::Voicemail);
-    let (mut session, mut effects) = finish(session, end, EndedBy::System, None, now)?;
+    let (mut session, mut effects) = finish_as(session, end, EndedBy::System, (None, Some(machine)), now)?;
     if let Phase::Ended(end) = &mut session.phase {
         end.answered_by = Some(machine);
     }
