@@ -78,6 +78,8 @@ pub struct Shared {
     pub closings: Running<CampaignId>,
     /// Workspaces whose campaigns' contacts are judged anew.
     pub reviews: Running<TenantId>,
+    /// Workspaces in which people are being erased.
+    pub erasures: Running<TenantId>,
     /// Workspaces of which it is put away what may have run before a restore.
     pub restores: Running<TenantId>,
     /// Talks that are being classified.

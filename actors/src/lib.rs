@@ -16,6 +16,7 @@ pub mod dispatcher;
 pub mod dnc;
 pub mod email;
 pub mod endpoint;
+pub mod erasure;
 pub mod evaluate;
 mod facts;
 pub mod fence;

@@ -8,7 +8,7 @@ use crate::{
     credits::{grants, payments},
     delivery,
     deps::Deps,
-    evaluate, holds, import,
+    erasure, evaluate, holds, import,
     leases::Of,
     quiet::LOOK_AT_LEAST_EVERY,
     recording::spooling,
@@ -85,6 +85,7 @@ pub async fn reconcile(deps: &Deps) -> Result<()> {
         to_settle,
         recoveries(deps).await,
         imports(deps).await,
+        erasures(deps).await,
         recordings(deps).await,
         messages(deps).await,
         voices(deps).await,
@@ -163,6 +164,15 @@ async fn imports(deps: &Deps) -> Result<bool> {
         import::run(deps, *job);
     }
     Ok(!running.is_empty())
+}
+
+/// What was in use when it was to be erased may not be any more.
+async fn erasures(deps: &Deps) -> Result<bool> {
+    let tenants = entities::erasure::tenants_at_work(&deps.db.read, deps.share()).await?;
+    for tenant in &tenants {
+        erasure::run(deps, *tenant);
+    }
+    Ok(!tenants.is_empty())
 }
 
 /// Recordings that wait to be stored, or whose time has come: by both clocks, for what is erased does not come back.

@@ -2,7 +2,7 @@
 mod find;
 mod queue;
 
-pub use find::{By, find};
+pub use find::{By, find, given_with, of_person};
 pub use queue::{
     Canceled, cancel, due, due_zones, fresh, fresh_of_all_zones, fresh_zones, next_due_at, unfinished, waiting_after,
     waiting_by_zone,

@@ -233,6 +233,17 @@ pub async fn count_running(db: &Connection, tenant: TenantId) -> Result<u64> {
     Ok(select.count(db).await?)
 }
 
+/// Is one not through that was begun by then?
+#[boxed]
+pub async fn any_running_by(db: &Connection, (tenant, env): (TenantId, Env), by: Moment) -> Result<bool> {
+    let select = Entity::find()
+        .filter(Expr::cust("status = 'running'"))
+        .filter(Column::TenantId.eq(tenant))
+        .filter(Column::Env.eq(env))
+        .filter(Column::CreatedAt.lte(by));
+    Ok(select.count(db).await? > 0)
+}
+
 /// The tenant's jobs that ended before then.
 #[boxed]
 pub async fn ended_before(

@@ -59,6 +59,7 @@ migrations! {
     m2026_11_30_000033_attempt_records
     m2026_11_30_000032_registers
     m2026_11_30_000034_abandonment
+    m2026_11_30_000035_people
 }
 
 const TABLE: &str = "CREATE TABLE IF NOT EXISTS \"seaql_migrations\" ( \"version\" varchar NOT NULL PRIMARY KEY, \

@@ -88,6 +88,7 @@ pub(super) async fn plant(
         imports: Default::default(),
         closings: Default::default(),
         reviews: Default::default(),
+        erasures: Default::default(),
         restores: Default::default(),
         evaluations: Default::default(),
         providers: doors.providers,

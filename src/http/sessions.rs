@@ -15,7 +15,7 @@ use actix_web::{
 use actors::session::{self, New, intake::IfClosed};
 use entities::{
     Error, agent_version,
-    ids::{AgentId, ConsentId, SessionId, TenantScoped},
+    ids::{AgentId, ConsentId, SessionId},
     law::{Audience, Legal, LegalPerson, Purpose, SandboxLaw, Vertical},
     session::{self as store, Evaluator, Filter, Model, Phase, Sandbox, Voicemail},
     values::{Bounded, E164, Metadata, Moment, Place, Text, Variables, Zone},
@@ -340,27 +340,6 @@ pub async fn delete(state: Data<State>, caller: Caller, Id(id): Id<SessionId>) -
     if row.phase != Phase::Ended {
         return Err(live("be deleted").into());
     }
-    erase(&state, &row).await?;
+    session::erase(&state.deps, &row).await?;
     Ok(HttpResponse::NoContent().finish())
-}
-
-/// What was said in a call that has ended goes, and its sound.
-pub async fn erase(state: &State, row: &Model) -> ApiResult<()> {
-    let key = row.key();
-    // The sound first: a crash in between leaves a session that can be deleted again.
-    if let Some(recording) = row.recording_id {
-        let erase = rules::recording::machine::Command::Delete;
-        match state
-            .deps
-            .router
-            .recordings()
-            .request(TenantScoped::new(row.tenant_id, row.env, recording), erase)
-            .await
-        {
-            Ok(_) | Err(Error::NotFound(_)) => {}
-            Err(error) => return Err(error.into()),
-        }
-    }
-    state.deps.router.sessions().request(key, Command::Delete).await?;
-    Ok(())
 }

@@ -34,6 +34,7 @@ const RELEASED: [&str; 23] = [
     "m2026_11_30_000033_attempt_records",
     "m2026_11_30_000032_registers",
     "m2026_11_30_000034_abandonment",
+    "m2026_11_30_000035_people",
 ];
 
 fn on(backend: Backend, test: impl AsyncFnOnce(&TestDatabase)) {
