@@ -92,6 +92,8 @@ const MEANINGS: &[(&str, &str)] = &[
     ("name", "How the name begins, in any case."),
     ("/v1/sessions status", "Only those with one of these; several with commas between them."),
     ("/v1/sessions type", "Only calls on the phone, or only those in rooms."),
+    ("/v1/events/stream Last-Event-ID", "Begin after this event: the `id` of the last one that was read."),
+    ("/v1/sessions/{id}/stream Last-Event-ID", "Begin after this turn: the `id` of the last one that was read."),
     ("Idempotency-Key", "A request repeated with the same key takes effect only once; keys are kept for 24 hours."),
 ];
 
@@ -152,6 +154,10 @@ pub(super) fn parameters(route: &Route, contracts: &mut Contracts) -> Vec<Value>
         let filter = filter(route.path, name, contracts, &told);
         let is_needed = (route.path, name) == ("/v1/dnc/{id}", "reason");
         all.push(if is_needed { needed(filter) } else { filter });
+    }
+    // As EventSource sends it when it connects again.
+    if route.path.ends_with("/stream") {
+        all.push(told("Last-Event-ID", "header", text()));
     }
     if route.method == Method::POST && matches!(route.access, Access::Needs(_) | Access::NeedsFresh(_)) {
         all.push(told(
