@@ -1,8 +1,11 @@
 //! The law around an attempt: what it is, what is known of the people, and what is written of it.
 use crate::{deps::Deps, session::caller_id};
 use entities::{
-    Error, Result, boxed,
+    Error, Result,
+    abandonment::{Abandonment, Answers},
+    boxed,
     campaign::{Channel, Model as Campaign},
+    campaign_hour,
     connection::Connection,
     consent,
     contact::{Address, Model as Contact},
@@ -17,7 +20,7 @@ use rules::{
     hours::LawHours,
     law::{
         Judged, LegalTerms, Whom,
-        facts::{IdentityFact, RestFact},
+        facts::{AbandonmentFact, IdentityFact, RestFact},
     },
 };
 use std::collections::{BTreeMap, BTreeSet};
@@ -49,7 +52,7 @@ pub async fn terms(deps: &Deps, db: &Connection, matter: Matter) -> Result<Legal
         false => crate::caller_facts::of(deps, db, matter.owner, &matter.from_numbers).await?,
     };
     let abandonment = match matter.campaign {
-        Some(campaign) => Some(entities::campaign_hour::abandonment(db, campaign, deps.clock.times().later()).await?),
+        Some(campaign) => Some(abandonment_fact(campaign_hour::abandonment(db, campaign, deps.clock.times()).await?)),
         None => None,
     };
     Ok(LegalTerms {
@@ -68,10 +71,18 @@ pub async fn terms(deps: &Deps, db: &Connection, matter: Matter) -> Result<Legal
 
 pub fn identity_fact(identity: legal_identity::Model) -> IdentityFact {
     IdentityFact {
-        registered_name: Some(identity.registered_name),
+        registered_name: identity.registered_name,
         callback_number: identity.callback_number,
         toll_free_number: identity.toll_free_number,
         postal_address: identity.postal_address,
+    }
+}
+
+fn abandonment_fact(abandonment: Abandonment) -> AbandonmentFact {
+    let pair = |answers: Answers| (answers.live, answers.abandoned);
+    AbandonmentFact {
+        day: pair(abandonment.day),
+        month: pair(abandonment.month),
     }
 }
 
@@ -244,8 +255,7 @@ pub async fn learn(
         let Some(record) = people.get_mut(&asked.address) else {
             continue;
         };
-        let own = consents.get(asked.address.as_str()).into_iter().flatten();
-        record.legal.consents = own.map(crate::consent::known).collect();
+        record.legal.consents = consents.get(asked.address.as_str()).cloned().unwrap_or_default();
         let own = asked.e164().and_then(|number| rests.remove(number)).unwrap_or_default();
         record.legal.rests = own
             .into_iter()

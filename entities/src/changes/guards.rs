@@ -233,7 +233,7 @@ async fn check_lawful(db: &Transaction, attempts: &[&Lawful], now: Times) -> Res
     }
     let consents: BTreeSet<_> = attempts.iter().filter_map(|attempt| attempt.consent).collect();
     let consents: Vec<_> = consents.into_iter().collect();
-    if !consents.is_empty() && !consent::still_stand(db, &consents, now.later()).await? {
+    if !consents.is_empty() && !consent::still_stand(db, &consents, now).await? {
         return Err(Error::Stale);
     }
     let registers: BTreeSet<_> = attempts.iter().flat_map(|attempt| attempt.registers.iter().copied()).collect();
@@ -250,8 +250,9 @@ async fn check_lawful(db: &Transaction, attempts: &[&Lawful], now: Times) -> Res
     }
     for (owner, known) in by_owner {
         let numbers: Vec<E164> = known.keys().cloned().collect();
-        let mut newest = rest::newest(db, owner, &numbers).await?;
-        if known.iter().any(|(number, since)| newest.remove(number) != *since) {
+        let found = rest::of_numbers(db, owner, &numbers).await?;
+        let newest = |number| found.get(number).and_then(|rests| rests.iter().map(|rest| rest.since).max());
+        if known.iter().any(|(number, since)| newest(number) != *since) {
             return Err(Error::Stale);
         }
     }

@@ -149,21 +149,7 @@ impl Model {
 }
 
 /// Whom a consent is of.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Address {
-    Number(E164),
-    /// In lower case.
-    Email(String),
-}
-
-impl Address {
-    pub fn as_str(&self) -> &str {
-        match self {
-            Address::Number(number) => number.as_str(),
-            Address::Email(email) => email,
-        }
-    }
-}
+pub use crate::contact::Address;
 
 /// How sellers are compared: in lower case, blanks at the ends left out, and any between words as one.
 pub fn seller_key(seller: &str) -> String {

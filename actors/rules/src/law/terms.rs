@@ -3,13 +3,18 @@
 use super::{
     Asked, GateKind, Judgement, Law,
     facts::{
-        AbandonmentFact, CallerFact, ConsentFact, Facts, IdentityFact, ReassignedFact, RegisterFact, RestFact,
+        AbandonmentFact, CallerFact, Facts, IdentityFact, ReassignedFact, RegisterFact, RestFact,
     },
     judge, places_of,
 };
-use crate::{eligibility::ContactRecord, zone};
+use crate::{
+    consent::standing::{self, Wanted},
+    eligibility::ContactRecord,
+    zone,
+};
 use entities::{
     changes::{Guard, Lawful},
+    consent,
     dnc::DncChannel,
     ids::{ConsentId, TenantId},
     law::{DisclosureKind, Legal, LegalPerson, SandboxLaw},
@@ -42,7 +47,7 @@ pub struct LegalTerms {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct LegalRecord {
     /// Those that stand.
-    pub consents: Vec<KnownConsent>,
+    pub consents: Vec<consent::Model>,
     pub registers: Vec<RegisterFact>,
     pub reassigned: Option<ReassignedFact>,
     /// The newest of each cause.
@@ -81,12 +86,6 @@ impl Judged {
             holds: self.holds,
         })
     }
-}
-
-#[derive(Clone, Debug, PartialEq)]
-pub struct KnownConsent {
-    pub fact: ConsentFact,
-    pub version: i32,
 }
 
 /// Somebody who may be reached.
@@ -129,7 +128,7 @@ impl LegalTerms {
             zones,
             seller: self.seller().map(str::to_owned),
             subject: self.legal.subject.as_deref().map(str::to_owned),
-            consent: self.consent(whom, &record.legal, at).map(|consent| consent.fact.clone()),
+            consent: self.consent(whom, &record.legal, at).map(standing::fact),
             is_barred: record.is_barred,
             recent: record.recent.clone(),
             rests: record.legal.rests.clone(),
@@ -149,7 +148,7 @@ impl LegalTerms {
     pub fn judged(&self, whom: Whom<'_>, record: &ContactRecord, caller: Option<&E164>, at: Moment) -> Judged {
         let facts = self.facts(whom, record, caller, at);
         let consent = facts.consent.as_ref().and_then(|fact| {
-            let known = record.legal.consents.iter().find(|known| known.fact.id == fact.id)?;
+            let known = record.legal.consents.iter().find(|known| known.id == fact.id)?;
             Some((fact.id, known.version))
         });
         let newest = facts.rests.iter().map(|rest| rest.since).max();
@@ -202,25 +201,16 @@ impl LegalTerms {
         }
     }
 
-    /// The one that was named, else the one that covers most of what is asked for: seller, purpose, machines' voices, then the
-    /// stronger, then the newer.
-    pub fn consent<'r>(&self, whom: Whom<'_>, known: &'r LegalRecord, at: Moment) -> Option<&'r KnownConsent> {
-        let stands = |known: &&KnownConsent| {
-            known.fact.given_at <= at && known.fact.expires_at.is_none_or(|expires| at < expires)
+    /// The best of those that cover it, or the one that was named.
+    fn consent<'r>(&self, whom: Whom<'_>, known: &'r LegalRecord, at: Moment) -> Option<&'r consent::Model> {
+        let wanted = Wanted {
+            seller: self.seller(),
+            purpose: self.legal.purpose,
+            channel: self.channel,
+            named: whom.consent_id,
+            at,
         };
-        let is_meant = |known: &&KnownConsent| whom.consent_id.is_none_or(|id| known.fact.id == id);
-        let same = |seller: &str| self.seller().is_some_and(|own| fold(own) == fold(seller));
-        known.consents.iter().filter(stands).filter(is_meant).max_by_key(|known| {
-            let fact = &known.fact;
-            (
-                same(&fact.seller),
-                fact.channels.contains(&self.channel),
-                fact.purposes.contains(&self.legal.purpose),
-                fact.covers_automated_voice,
-                fact.tier,
-                fact.given_at,
-            )
-        })
+        standing::best(&known.consents, &wanted)
     }
 
     /// The number that is shown, or the first that could be.
@@ -230,9 +220,4 @@ impl LegalTerms {
             None => self.callers.first(),
         }
     }
-}
-
-/// As names of sellers are compared.
-pub fn fold(name: &str) -> String {
-    name.split_whitespace().collect::<Vec<_>>().join(" ").to_lowercase()
 }
