@@ -17,6 +17,7 @@
 //! else has taken over while we carry both sides, or the agent is saying good-bye because the other side wants no more calls or no
 //! recording.
 mod aftermath;
+mod disclosing;
 mod ending;
 mod evaluating;
 mod hold;
@@ -33,7 +34,7 @@ pub use waiting::known_by;
 pub use wishes::leaving;
 
 use super::{
-    command::{Abandoned, Command, Disposition, Evaluated, Refusal, RejectReason, Return, SipAnswer, TimedOut},
+    command::{Abandoned, Command, Disclosed, Disposition, Evaluated, Refusal, RejectReason, Return, SipAnswer, TimedOut},
     latency::TurnMarks,
     log::{Answered, Log, Utterance},
 };
@@ -49,6 +50,7 @@ use crate::{
     voice_clone::machine::ALWAYS_THERE,
 };
 use aftermath::*;
+use disclosing::*;
 use ending::*;
 use entities::{
     Error, Result,
