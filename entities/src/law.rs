@@ -137,6 +137,21 @@ pub enum DisclosureKind {
     /// That the voice is a clone of somebody's.
     ClonedVoice,
 }
+impl DisclosureKind {
+    /// As the API writes it.
+    pub fn name(self) -> &'static str {
+        match self {
+            DisclosureKind::Ai => "ai",
+            DisclosureKind::Name => "name",
+            DisclosureKind::Purpose => "purpose",
+            DisclosureKind::OptOut => "opt_out",
+            DisclosureKind::Recording => "recording",
+            DisclosureKind::Callback => "callback",
+            DisclosureKind::Address => "address",
+            DisclosureKind::ClonedVoice => "cloned_voice",
+        }
+    }
+}
 
 /// What a call or message is, in the words of the law.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema, FromJsonQueryResult)]

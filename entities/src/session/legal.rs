@@ -37,6 +37,17 @@ pub struct CallLegal {
     pub said: Said,
 }
 
+impl CallLegal {
+    pub fn asks_for(&self, kind: DisclosureKind) -> bool {
+        self.disclose.as_ref().is_some_and(|disclose| disclose.asks_for(kind))
+    }
+
+    /// For whom the call is made, as it is spoken.
+    pub fn spoken_name(&self) -> Option<&str> {
+        self.legal.seller.as_deref().or(self.name.as_deref())
+    }
+}
+
 /// What the service says by itself in a call.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]

@@ -25,11 +25,12 @@ pub use slots::{
 pub use status::{AnsweredBy, Consent, Direction, EndReason, EndedBy, Evaluator, Phase, Status, WhyAbandoned};
 
 use crate::{
+    agent::ConsentMode,
     boxed,
     bulk::{self, OnConflict, batch::Batch},
     error::{Error, Result},
     ids::{AgentId, ApiKeyId, CampaignId, ContactId, RecordingId, RoomId, SessionId, TenantId, TenantScoped, TrunkId},
-    law::LegalPerson,
+    law::{DisclosureKind, LegalPerson},
     values::{Cents, E164, Env, Metadata, Moment, Place, Variables, Zone},
 };
 use sea_orm::entity::prelude::*;
@@ -174,6 +175,42 @@ impl Model {
     /// Sound goes over it: a room's, or a real phone's. A call of the sandbox is only played.
     pub fn has_line(&self) -> bool {
         self.room_id.is_some() || self.env == Env::Live
+    }
+
+    /// How it is recorded, if it is: as it was made with, and somebody must agree to it as strictly as the law of the place wants.
+    pub fn recorded(&self) -> Option<Recorded> {
+        let mut recorded = self.options.recording.clone()?;
+        recorded.consent = recorded.consent.max(self.least_consent());
+        Some(recorded)
+    }
+
+    /// A live call of which the law is known is never recorded without a word.
+    fn least_consent(&self) -> ConsentMode {
+        let Some(legal) = &self.options.legal else {
+            return ConsentMode::None;
+        };
+        let is_told = legal.asks_for(DisclosureKind::Recording) || self.env == Env::Live;
+        let least = if is_told { ConsentMode::Notice } else { ConsentMode::None };
+        legal.recording.unwrap_or_default().max(least)
+    }
+
+    /// What the service has said in it for the law, in its order.
+    pub fn disclosures(&self) -> &[Disclosure] {
+        self.options
+            .legal
+            .as_ref()
+            .map_or(&[], |legal| legal.said.disclosures.as_slice())
+    }
+
+    /// Whether the recording was agreed to, as it was asked for the last time.
+    pub fn consent_asked(&self) -> Option<ConsentAsked> {
+        self.options.legal.as_ref()?.said.consent
+    }
+
+    /// The service itself answers who asks whether it is a machine, and lets no model say otherwise.
+    pub fn is_truthful(&self) -> bool {
+        let is_disclosed = self.options.legal.as_ref().is_some_and(|legal| legal.disclose.is_some());
+        is_disclosed || self.env == Env::Live
     }
 
     /// What the agent's words may mention: the variables, and the other side's names.

@@ -5,8 +5,10 @@ use super::{
 };
 use bytes::Bytes;
 use entities::{
+    agent::ConsentMode,
     evaluation,
     ids::{FunctionId, RecordingId},
+    law::DisclosureKind,
     session::{AnsweredBy, EndReason, EndedBy, Evaluator, Quality, Status},
     transcript::{Invocation, ToolCall},
     values::{Cents, E164, Metadata, Moment},
@@ -80,6 +82,10 @@ pub enum Command {
     /// It was committed, and too late to be placed: whatever stalled, nobody is called at another moment than was decided.
     /// Of the dial that was decided for that moment.
     Requeue { dialed_at: Moment },
+    /// The service has said something by itself that the law wants said.
+    Disclosed(Disclosed),
+    /// It was told that the call is recorded, or asked whether it may be.
+    ConsentAsked { basis: ConsentMode },
     /// Something for the timeline.
     Note { kind: &'static str, detail: String },
     /// The other side has put us on hold, or is back.
@@ -118,6 +124,20 @@ pub enum Command {
     Label(Metadata),
     /// The API wants it, and what was said, gone.
     Delete,
+}
+
+/// One utterance of the service's.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Disclosed {
+    pub kinds: Vec<DisclosureKind>,
+    /// BCP 47, of the words.
+    pub language: String,
+    /// Lower-case hexadecimal, of the words in UTF-8.
+    pub text_sha256: String,
+    pub began: Moment,
+    /// It had been heard whole then, or was cut off.
+    pub ended: Moment,
+    pub is_cut_off: bool,
 }
 
 /// A function's answer, or that there is none.

@@ -19,6 +19,7 @@
 mod aftermath;
 mod answered;
 mod closing;
+mod disclosing;
 mod ending;
 mod evaluating;
 mod hold;
@@ -35,7 +36,7 @@ pub use waiting::known_by;
 pub use wishes::leaving;
 
 use super::{
-    command::{Abandoned, Command, Disposition, Evaluated, Refusal, RejectReason, Return, SipAnswer, TimedOut},
+    command::{Abandoned, Command, Disclosed, Disposition, Evaluated, Refusal, RejectReason, Return, SipAnswer, TimedOut},
     latency::TurnMarks,
     log::{Answered, Log, Utterance},
 };
@@ -52,6 +53,7 @@ use crate::{
 };
 use aftermath::*;
 use answered::*;
+use disclosing::*;
 use ending::*;
 use entities::{
     Error, Result,

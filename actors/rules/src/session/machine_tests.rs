@@ -2,6 +2,8 @@
 //! for every session, whatever happens to it.
 #[path = "machine_tests/abandoned.rs"]
 mod abandoned;
+#[path = "machine_tests/disclosed.rs"]
+mod disclosed;
 #[path = "machine_tests/ends.rs"]
 mod ends;
 #[path = "machine_tests/life.rs"]
@@ -17,6 +19,7 @@ use super::*;
 use entities::{
     agent::Channels,
     ids::{AgentId, CampaignId, ContactId, FunctionId, NumberId, RoomId, TenantId},
+    law::DisclosureKind,
     session::{Direction, Options, Phase as StoredPhase, Recorded},
     transcript::{Invocation, InvocationStatus, Speaker},
     values::{Env, Metadata, Variables},
@@ -311,6 +314,21 @@ fn refuse_with(refusal: Refusal, (code, reason, q850): (u16, &str, Option<u8>)) 
     let sip = Some(SipAnswer { code, reason, q850 });
     Command::Refuse { refusal, sip }
 }
+/// The service has said what it is, from second 11 on.
+fn disclosed_until(seconds: i64) -> Command {
+    Command::Disclosed(super::Disclosed {
+        kinds: vec![DisclosureKind::Ai, DisclosureKind::Name],
+        language: "en-US".into(),
+        text_sha256: "ab".repeat(32),
+        began: at(11),
+        ended: at(seconds),
+        is_cut_off: false,
+    })
+}
+fn consent_asked() -> Command {
+    let basis = ConsentMode::Verbal;
+    Command::ConsentAsked { basis }
+}
 fn first_sound() -> Command {
     Command::FirstSound { ms: 740, greeted: true }
 }
@@ -403,7 +421,7 @@ fn commands() -> Vec<Command> {
         Consent(false) => opt_out(), OptOut { .. } => look_up(25), Call { .. } => found(false),
         Return(super::Return { timed_out: None, .. }) => found(true), Return(_) => transfer_to_sales(),
         Transfer { .. } => Transferred, Transferred => bridge_to_sales(), Bridge { .. } => BridgeEnded, BridgeEnded => nobody_there(), TransferFailed { .. } => dispose("sold"),
-        Dispose { .. } => note_answer("seats"), NoteAnswer(_) => press(), Note { .. } => Hold(true), Hold(true) => Hold(false), Hold(false) => answered_after(700),
+        Dispose { .. } => note_answer("seats"), NoteAnswer(_) => disclosed_until(14), Disclosed(_) => consent_asked(), ConsentAsked { .. } => press(), Note { .. } => Hold(true), Hold(true) => Hold(false), Hold(false) => answered_after(700),
         Measure(_) => first_sound(), FirstSound { .. } => KeptWaiting, KeptWaiting => left_alone(), LeftAlone { .. } => Doubt, Doubt => heard_well(), Quality(_) => MessageLeft, MessageLeft => fault(),
         Break { .. } => HangUp(EndedBy::Caller), HangUp(_) => End, End => Shutdown, Shutdown => expire(),
         Abandon(_) => lose_at(20), Lose { .. } => evaluated("sold", Evaluator::Llm), Evaluate(_) => label(), Label(_) => Delete, Delete => return None,
@@ -694,6 +712,9 @@ fn in_the_talk() -> Vec<Line> {
         (CONVERSING, dispose("sold"), 16, Same("")),
         (CONVERSING, note_answer("seats"), 16, Same("")),
         (CONVERSING, press(), 16, Same("")),
+        (CONVERSING, disclosed_until(14), 16, Same("")),
+        // kept of a call whose law is known, and of no other
+        (CONVERSING, consent_asked(), 16, Unchanged),
         (CONVERSING, answered_after(700), 16, Same("")),
         (CONVERSING, first_sound(), 16, Same("")),
         (CONVERSING, KeptWaiting, 16, Same("")),
@@ -822,7 +843,7 @@ fn after_the_end() -> Vec<Line> {
         dispatch_at(50), extend_by(5), postpone_to(400), Release, Reject(OutsideHours), Ring, answer_by(AnsweredBy::Human),
         answer_by(AnsweredBy::Voicemail), refuse(Refusal::Busy), refuse(Refusal::Congested), refuse(Refusal::NotPlaced), requeue_of(0), said(), saying(0), spoken(0, 900, None), interrupt(), understood(), user_speaking(61),
         Consent(true), look_up(60), found(false), found(true), Transferred, nobody_there(),
-        dispose("sold"), note_answer("seats"), press(), answered_after(700), MessageLeft, fault(), HangUp(EndedBy::Caller), Shutdown, lose_at(20), expire(),
+        dispose("sold"), note_answer("seats"), disclosed_until(60), consent_asked(), press(), answered_after(700), MessageLeft, fault(), HangUp(EndedBy::Caller), Shutdown, lose_at(20), expire(),
     ];
     let mut lines: Vec<Line> = late.map(|command| (&["ended"] as &[&str], command, 50, Unchanged)).into();
     lines.extend([

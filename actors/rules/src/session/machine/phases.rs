@@ -62,6 +62,8 @@ pub(super) fn while_waiting(session: Session, command: Command, now: Moment) -> 
         | TransferFailed { .. }
         | Dispose { .. }
         | NoteAnswer(_)
+        | Disclosed(_)
+        | ConsentAsked { .. }
         | Note { .. }
         | Hold(_)
         | Measure(_)
@@ -139,6 +141,8 @@ pub(super) fn while_dialing(session: Session, command: Command, now: Moment) -> 
         | TransferFailed { .. }
         | Dispose { .. }
         | NoteAnswer(_)
+        | Disclosed(_)
+        | ConsentAsked { .. }
         | Measure(_)
         | FirstSound { .. }
         | LeftAlone { .. }
@@ -185,6 +189,8 @@ pub(super) fn while_conversing(session: Session, command: Command, now: Moment) 
         TransferFailed { why } if is_transferring => take_back(session, &why, now),
         Dispose { code, note } => dispose(session, code, note, now),
         NoteAnswer(answered) => note_answer(session, answered, now),
+        Disclosed(said) => disclosed(session, said, now),
+        ConsentAsked { basis } => consent_asked(session, basis, now),
         Note { kind, detail } => note(session, kind, detail, now),
         Hold(is_held) => put_on_hold(session, is_held, now),
         Measure(marks) => measure(session, &marks, now),
@@ -275,6 +281,8 @@ pub(super) fn when_ended(session: Session, command: Command, now: Moment) -> Res
         | TransferFailed { .. }
         | Dispose { .. }
         | NoteAnswer(_)
+        | Disclosed(_)
+        | ConsentAsked { .. }
         | Requeue { .. }
         | Note { .. }
         | Hold(_)

@@ -194,12 +194,7 @@ pub(super) fn answer(
         hold_ends_at: hold_ends_at(&session.call, started_at),
     };
     // Nothing is recorded of machines, and nothing before a yes where one is asked for.
-    let recorded = session
-        .call
-        .options
-        .recording
-        .clone()
-        .filter(|_| answered_by.is_talked_to());
+    let recorded = session.call.recorded().filter(|_| answered_by.is_talked_to());
     let call = Arc::make_mut(&mut session.call);
     if let Some(recorded) = recorded {
         call.recording_id = Some(recording_id);
