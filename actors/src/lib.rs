@@ -9,6 +9,7 @@ pub mod carrier;
 pub mod contact;
 pub mod conversation;
 pub mod credits;
+pub mod csv_cell;
 pub mod delivery;
 pub mod deps;
 pub mod dispatcher;

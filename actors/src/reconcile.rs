@@ -3,6 +3,7 @@
 //!
 //! A service at rest is not asked everything each time: see [`reconcile_unless_quiet`].
 use crate::{
+    attempts::exports,
     campaign::{actor::check_drained, review},
     credits::{grants, payments},
     delivery,
@@ -84,6 +85,7 @@ pub async fn reconcile(deps: &Deps) -> Result<()> {
         to_settle,
         recoveries(deps).await,
         imports(deps).await,
+        exports_at_work(deps).await,
         recordings(deps).await,
         messages(deps).await,
         voices(deps).await,
@@ -158,6 +160,14 @@ async fn imports(deps: &Deps) -> Result<bool> {
     let running = entities::import::running(&deps.db.read, deps.share()).await?;
     for job in &running {
         import::run(deps, *job);
+    }
+    Ok(!running.is_empty())
+}
+
+async fn exports_at_work(deps: &Deps) -> Result<bool> {
+    let running = entities::compliance_export::running(&deps.db.read, deps.share()).await?;
+    for job in &running {
+        exports::run(deps, *job);
     }
     Ok(!running.is_empty())
 }

@@ -85,6 +85,7 @@ pub(super) async fn plant(
         },
         recoveries: Default::default(),
         imports: Default::default(),
+        exports: Default::default(),
         closings: Default::default(),
         reviews: Default::default(),
         restores: Default::default(),
