@@ -23,7 +23,7 @@ use adapters::{brain::Providers, mail::post::Post, outbound::Outbound, sms::door
 use entities::{
     boxed,
     db::Db,
-    ids::{CampaignId, ImportId, RecoveryId, TenantId},
+    ids::{CampaignId, ComplianceExportId, ImportId, RecoveryId, TenantId},
     values::Moment,
     workspace_lease::Share,
 };
@@ -74,6 +74,8 @@ pub struct Shared {
     pub recoveries: Running<RecoveryId>,
     /// Imports that are being worked off.
     pub imports: Running<ImportId>,
+    /// Exports of the record that are being written.
+    pub exports: Running<ComplianceExportId>,
     /// Campaigns whose contacts are being put away.
     pub closings: Running<CampaignId>,
     /// Workspaces whose campaigns' contacts are judged anew.

@@ -10,6 +10,7 @@ pub mod consent;
 pub mod contact;
 pub mod conversation;
 pub mod credits;
+pub mod csv_cell;
 pub mod delivery;
 pub mod deps;
 pub mod dispatcher;

@@ -3,6 +3,7 @@
 //!
 //! A service at rest is not asked everything each time: see [`reconcile_unless_quiet`].
 use crate::{
+    attempts::exports,
     campaign::{actor::check_drained, review},
     consent::files,
     credits::{grants, payments},
@@ -86,6 +87,7 @@ pub async fn reconcile(deps: &Deps) -> Result<()> {
         recoveries(deps).await,
         imports(deps).await,
         erasures(deps).await,
+        exports_at_work(deps).await,
         recordings(deps).await,
         messages(deps).await,
         voices(deps).await,
@@ -173,6 +175,14 @@ async fn erasures(deps: &Deps) -> Result<bool> {
         erasure::run(deps, *tenant);
     }
     Ok(!tenants.is_empty())
+}
+
+async fn exports_at_work(deps: &Deps) -> Result<bool> {
+    let running = entities::compliance_export::running(&deps.db.read, deps.share()).await?;
+    for job in &running {
+        exports::run(deps, *job);
+    }
+    Ok(!running.is_empty())
 }
 
 /// Recordings that wait to be stored, or whose time has come: by both clocks, for what is erased does not come back.

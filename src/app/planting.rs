@@ -86,6 +86,7 @@ pub(super) async fn plant(
         },
         recoveries: Default::default(),
         imports: Default::default(),
+        exports: Default::default(),
         closings: Default::default(),
         reviews: Default::default(),
         erasures: Default::default(),

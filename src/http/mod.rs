@@ -12,7 +12,6 @@ pub mod concurrency;
 pub mod console;
 pub mod contacts;
 pub mod credits;
-pub mod csv_cell;
 pub mod device;
 pub mod dnc;
 pub mod docs;
