@@ -15,7 +15,7 @@ impl Settings {
     pub fn law(&self) -> Result<Arc<Law>, BadSetting> {
         let path = self.law_file.trim();
         if path.is_empty() {
-            return Ok(Arc::new(Law::of_pack(law::pack())));
+            return Ok(Arc::new(Law::new(law::pack(), None)));
         }
         let bad = |why: String| BadSetting(format!("law_file: {path}: {why}"));
         let size = std::fs::metadata(path).map_err(|error| bad(error.to_string()))?.len();
@@ -23,7 +23,7 @@ impl Settings {
             return Err(bad(format!("is larger than {MOST_BYTES} bytes")));
         }
         let text = std::fs::read_to_string(path).map_err(|error| bad(error.to_string()))?;
-        let law = law::pack().tighten(&text).map_err(|error| bad(error.to_string()))?;
-        Ok(Arc::new(law))
+        let operator = law::pack().tighten(path, &text).map_err(|error| bad(error.to_string()))?;
+        Ok(Arc::new(Law::new(law::pack(), Some(operator))))
     }
 }

@@ -3,9 +3,9 @@ use super::{
     Law,
     facts::RestCause,
     force::Scope,
-    rule::{DisclosureKind, Says},
+    rule::Says,
 };
-use entities::agent::ConsentMode;
+use entities::{agent::ConsentMode, law::DisclosureKind};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeSet;

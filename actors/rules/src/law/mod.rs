@@ -33,7 +33,7 @@ pub use pack::{Pack, Texts, check, of_version, pack};
 pub use places::places_of;
 pub use read::LawError;
 pub use rule::{
-    Confidence, DisclosureKind, FreshRegister, GateKind, IdentityField, LawRule, Listed, Says, Where, suffices,
+    Confidence, FreshRegister, GateKind, IdentityField, LawRule, Listed, Says, Where, suffices,
 };
 pub use span::Span;
 pub use terms::{Judged, LegalRecord, LegalTerms, Whom};

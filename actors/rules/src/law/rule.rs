@@ -4,7 +4,7 @@ use chrono::NaiveDate;
 use entities::{
     agent::ConsentMode,
     dnc::DncChannel,
-    law::{Audience, ConsentTier, Purpose, Vertical},
+    law::{Audience, ConsentTier, DisclosureKind, Purpose, Vertical},
     values::Place,
 };
 use schemars::JsonSchema;
@@ -229,23 +229,6 @@ pub enum IdentityField {
     PostalAddress,
     /// Either of the two.
     PostalAddressOrTollFree,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum DisclosureKind {
-    /// That a machine speaks.
-    Ai,
-    /// For whom.
-    Name,
-    Purpose,
-    /// How to hear no more.
-    OptOut,
-    Recording,
-    Callback,
-    Address,
-    /// That the voice is a clone of somebody's, where it is.
-    ClonedVoice,
 }
 
 /// What a rule is asked as, in the order of asking.
