@@ -180,10 +180,6 @@ impl Model {
         let row = self.last_row_id.filter(|_| self.channel == Channel::Phone)?;
         Some(SessionId(row.0))
     }
-    /// Its number, if it has one that could be read.
-    pub fn e164(&self) -> Option<E164> {
-        self.phone_number.parse().ok()
-    }
     /// As it is told; `None`: it has no number.
     pub fn number(&self) -> Option<String> {
         Some(self.phone_number.clone()).filter(|number| !number.is_empty())

@@ -6,6 +6,7 @@ use crate::{
     event::Event,
     law::record::Closing,
     mail::Mail,
+    message::machine::OpenedMessage,
     session::{command::Command as SessionCommand, log::Answered},
 };
 use bytes::Bytes;
@@ -134,6 +135,8 @@ pub enum Fact {
         contact: TenantScoped<ContactId>,
         attempt: contact::machine::Attempt,
     },
+    /// A message that is about to be handed over, for the record that proves it.
+    OpenAttempt(Box<OpenedMessage>),
     /// What came of an attempt, for the record that proves it.
     CloseAttempt(Closing),
     /// What becomes of all that this endpoint has not received.

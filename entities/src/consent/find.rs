@@ -238,5 +238,6 @@ pub async fn last_seq(db: &Connection) -> Result<i64> {
         .into_tuple()
         .one(db)
         .await?;
-    Ok(given.unwrap_or(0).max(revoked.unwrap_or(0)))
+    let (given, revoked) = (given.unwrap_or(0), revoked.unwrap_or(0));
+    Ok(Ord::max(given, revoked))
 }

@@ -173,10 +173,10 @@ impl LegalTerms {
             ..CallLegal::default()
         };
         if self.is_enforced {
-            let duties = self.law.duties(facts);
-            bound.recording = duties.recording;
+            let duties = self.law.spoken(facts);
+            bound.recording = Some(duties.recording);
             // Whoever calls us, or opens a page of ours, is on no list that could call again.
-            let mut kinds = duties.disclosures;
+            let mut kinds: Vec<DisclosureKind> = duties.disclosures.into_iter().collect();
             kinds.retain(|kind| is_ours || matches!(kind, DisclosureKind::Ai | DisclosureKind::Name | DisclosureKind::ClonedVoice));
             bound.disclose = (!kinds.is_empty()).then_some(Disclose {
                 kinds,

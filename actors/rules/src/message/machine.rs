@@ -21,7 +21,7 @@ use crate::{
 use entities::{
     Error, Result,
     changes::{Guard, Reachable},
-    ids::{AttemptId, DeliveryRowId, TenantScoped},
+    ids::{CampaignId, AttemptId, DeliveryRowId, TenantScoped},
     ledger::Movement,
     message_send::{self, Channel},
     values::{Cents, Moment},
@@ -31,6 +31,18 @@ use std::{
     time::Duration,
 };
 use uuid::Uuid;
+
+/// A message that is about to be handed over, for the record that proves it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OpenedMessage {
+    pub message: Uuid,
+    pub campaign_id: Option<CampaignId>,
+    /// The `n` of its intent.
+    pub dial_n: i32,
+    /// A number in E.164, or an e-mail address in lower case.
+    pub address: String,
+    pub bound: Bound,
+}
 
 /// What the law has said of a message, and whether that binds it.
 #[derive(Clone, Debug, PartialEq)]
@@ -180,14 +192,21 @@ fn take_up<M: Outgoing>(mut row: M, now: Moment) -> (M, Vec<Effect>) {
 
 /// Another attempt, or one of its own: a campaign's waits while the campaign is paused, and is none when that is over.
 fn begin_again<M: Outgoing>(row: M, bound: Option<Box<Bound>>, now: Moment) -> (M, Vec<Effect>) {
-    let Seen { key, campaign_id: campaign, .. } = row.seen();
+    let (key, campaign) = (row.seen().key, row.seen().campaign_id);
     let (row, mut effects) = begin(row, now);
     if let Some(bound) = bound {
         if bound.is_lawful {
             let guard = bound.judged.guard((key.tenant_id, key.env));
             effects.push(Fact::Require(guard).into());
         }
-        effects.push(Fact::OpenMessageAttempt { message: key.id.into(), channel: M::CHANNEL, bound }.into());
+        let opened = OpenedMessage {
+            message: key.id.into(),
+            campaign_id: campaign,
+            dial_n: row.seen().attempts,
+            address: row.address().to_owned(),
+            bound: *bound,
+        };
+        effects.push(Fact::OpenAttempt(Box::new(opened)).into());
     }
     effects.extend(campaign.map(|id| Effect::from(Fact::Require(Guard::Runs(id)))));
     (row, effects)
@@ -276,6 +295,7 @@ fn wait<M: Outgoing>(mut row: M, block: Block, now: Moment) -> (M, Vec<Effect>) 
         Block::Credits => Fault::new("insufficient_credits", "the credits did not cover it"),
         Block::Suspension => Fault::new("plan_limit", "the workspace is suspended"),
         Block::Pause => Fault::new("campaign_paused", "its campaign is paused"),
+        Block::Law => Fault::new("compliance_blocked", "a rule of the law does not allow it now"),
     };
     let seen = row.seen();
     let since = seen.scheduled_at.map_or(seen.created_at, |at| at.max(seen.created_at));
