@@ -3,6 +3,8 @@
 
 pub mod birth;
 pub mod call;
+pub mod caller_facts;
+pub mod caller_health;
 pub mod campaign;
 pub mod carrier;
 pub mod contact;

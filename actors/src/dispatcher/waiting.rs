@@ -10,6 +10,7 @@ use crate::{
 use entities::{
     Result, boxed,
     campaign::{AgentSnapshot, Channel},
+    changes::Guard,
     contact::Address,
     session as sessions,
     values::{Cents, Moment},
@@ -104,7 +105,9 @@ impl State {
             Ruling::NotNow => return Ok(None),
         };
         let caps = dial::calls_to_one(&guards.caps());
-        let campaign = queue.map(|queue| (queue.id, queue.version));
+        let dispatchable = queue.map(|queue| Guard::Dispatchable(queue.id, queue.version));
+        let campaign = dispatchable.into_iter().chain(queue.and_then(dial::not_braked));
+        let campaign: Vec<Guard> = campaign.collect();
         let agent = match queue.and_then(|queue| queue.agent.clone()) {
             Some(agent) => agent,
             None => agent_of(deps, &row).await?,

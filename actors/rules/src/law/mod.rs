@@ -6,5 +6,6 @@
 pub mod abandonment;
 pub mod caller;
 pub mod facts;
+pub mod notices;
 
 pub use facts::Facts;
