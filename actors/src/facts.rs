@@ -5,14 +5,16 @@ use entities::{
     changes::Guard,
     contact::Status,
     ids::{ContactId, DncId, NumberId, RecordingId, SessionId, TenantId, TenantScoped},
-    inbound_call, membership, session, tally, transcript,
-    values::Moment,
+    inbound_call, membership, number_hour,
+    rest::{self, RestCause},
+    session, tally, transcript,
+    values::{Env, Moment},
 };
 use rules::{
     barred::{self, Entry, Whom},
     commit::Commit,
     contact,
-    effect::{Effect, Fact},
+    effect::{CallCount, Effect, Fact, Placed},
     event::Event,
     hours,
     mail::Mail,
@@ -68,7 +70,22 @@ pub async fn add<I: Copy>(deps: &Deps, owner: TenantScoped<I>, effects: &[Effect
             Fact::CountCall(counted) => {
                 let hour = call_hour::Model::empty(owner.tenant_id, owner.env, counted.began_at);
                 commit.changes.call_hours.push(counted.in_hour(hour));
+                if let Some(placed) = &counted.placed {
+                    count_placed(deps, (owner.tenant_id, owner.env), counted, placed, commit).await?;
+                }
             }
+            Fact::Decline {
+                phone_number,
+                session_id,
+                at,
+            } => commit.changes.rests.push(rest::Model {
+                tenant_id: owner.tenant_id,
+                env: owner.env,
+                phone_number: phone_number.clone(),
+                cause: RestCause::Declined,
+                since: *at,
+                session_id: Some(*session_id),
+            }),
             Fact::Forget { session, .. } => {
                 commit.changes.transcripts.push(transcript::Model::empty(session.id));
                 commit.changes.forgotten.push(session.id);
@@ -85,6 +102,44 @@ pub async fn add<I: Copy>(deps: &Deps, owner: TenantScoped<I>, effects: &[Effect
             Fact::ForgetVoiceSamples(voice) => commit.changes.voices_forgotten.push(*voice),
         }
     }
+    Ok(())
+}
+
+/// What a call that we have placed adds: to its number's counts, to its campaign's of calls that a person answered, and to who is to be
+/// left alone.
+async fn count_placed(
+    deps: &Deps,
+    (tenant_id, env): (TenantId, Env),
+    counted: &CallCount,
+    placed: &Placed,
+    commit: &mut Commit,
+) -> Result<()> {
+    if let Some(number) = &placed.from_number {
+        commit.changes.number_hours.push(number_hour::Model {
+            dialed: 1,
+            answered: counted.answered.into(),
+            blocked: placed.is_blocked.into(),
+            ..number_hour::Model::empty((tenant_id, env), number.clone(), counted.began_at)
+        });
+    }
+    let rests = placed.rests().into_iter().map(|(cause, since)| rest::Model {
+        tenant_id,
+        env,
+        phone_number: placed.to_number.clone(),
+        cause,
+        since,
+        session_id: Some(placed.session_id),
+    });
+    commit.changes.rests.extend(rests);
+    let Some((campaign, contact)) = placed.campaign.filter(|_| placed.is_live) else {
+        return Ok(());
+    };
+    let Kept { zone, .. } = kept(deps, TenantScoped::new(tenant_id, env, contact), placed.session_id).await?;
+    commit.changes.campaign_hours.push(campaign_hour::Model {
+        answered_live: 1,
+        abandoned: placed.abandoned.is_some().into(),
+        ..campaign_hour::Model::empty(campaign, hours::hour_of(zone, counted.began_at))
+    });
     Ok(())
 }
 
@@ -182,6 +237,26 @@ fn answer_row(deps: &Deps, call: &session::Model, answered: &Answered, source: a
     }
 }
 
+/// The contact of a call, with what of its campaign its end needs.
+async fn kept(deps: &Deps, key: TenantScoped<ContactId>, session: SessionId) -> Result<Kept> {
+    if let Some(kept) = deps.calls.contact(session) {
+        return Ok(kept);
+    }
+    let contact = entities::contact::load(&deps.db.read, key).await?;
+    let campaign = TenantScoped::new(key.tenant_id, key.env, contact.campaign_id);
+    let row = entities::campaign::load_even_deleted(&deps.db.read, campaign).await?;
+    let zone = match row.plan.schedule.timezone {
+        Some(zone) => zone,
+        None => entities::tenant::load(&deps.db.read, key.tenant_id).await?.timezone,
+    };
+    Ok(Kept {
+        contact,
+        retry: row.plan.retry,
+        rules_version: row.rules_version,
+        zone: zone.tz(),
+    })
+}
+
 async fn finish_attempt(
     deps: &Deps,
     key: TenantScoped<ContactId>,
@@ -193,24 +268,7 @@ async fn finish_attempt(
         retry,
         rules_version,
         zone,
-    } = match deps.calls.contact(SessionId(attempt.row.0)) {
-        Some(kept) => kept,
-        None => {
-            let contact = entities::contact::load(&deps.db.read, key).await?;
-            let campaign = TenantScoped::new(key.tenant_id, key.env, contact.campaign_id);
-            let row = entities::campaign::load_even_deleted(&deps.db.read, campaign).await?;
-            let zone = match row.plan.schedule.timezone {
-                Some(zone) => zone,
-                None => entities::tenant::load(&deps.db.read, key.tenant_id).await?.timezone,
-            };
-            Kept {
-                contact,
-                retry: row.plan.retry,
-                rules_version: row.rules_version,
-                zone: zone.tz(),
-            }
-        }
-    };
+    } = kept(deps, key, SessionId(attempt.row.0)).await?;
     let campaign = TenantScoped::new(key.tenant_id, key.env, before.campaign_id);
     let command = contact::machine::Command::Finish(attempt.clone());
     let (after, events) = contact::machine::transition(before.clone(), command, &retry, deps.clock.now())?;

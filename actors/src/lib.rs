@@ -4,6 +4,8 @@
 pub mod attempts;
 pub mod birth;
 pub mod call;
+pub mod caller_facts;
+pub mod caller_health;
 pub mod campaign;
 pub mod carrier;
 pub mod consent;

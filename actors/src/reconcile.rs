@@ -3,7 +3,7 @@
 //!
 //! A service at rest is not asked everything each time: see [`reconcile_unless_quiet`].
 use crate::{
-    attempts::exports,
+    attempts::exports, caller_health,
     campaign::{actor::check_drained, review},
     consent::files,
     credits::{grants, payments},
@@ -80,6 +80,7 @@ pub async fn reconcile(deps: &Deps) -> Result<()> {
         endpoints(deps).await,
         // What speaks with a peer keeps its own time, and is restarted if it panics.
         look_at_all(deps).await,
+        caller_health::look(deps).await,
         left_by_others(deps).await,
     ];
     let at_work = [

@@ -16,7 +16,7 @@ use entities::{
     campaign_hour,
     changes::{Callable, CapSpan, Guard, KeyCall},
     contact::{Address, Model as Contact},
-    ids::{CampaignId, DeliveryRowId, SessionId, TenantId, TrunkId},
+    ids::{DeliveryRowId, SessionId, TenantId, TrunkId},
     session as sessions,
     values::{Cents, E164, Moment, Variables},
 };
@@ -203,6 +203,7 @@ pub async fn dial(
     commit.changes.sessions.push(session.row());
     intent.add(&session, &mut commit)?;
     commit.changes.guards.push(Guard::Dispatchable(queue.id, queue.version));
+    commit.changes.guards.extend(not_braked(queue));
     commit.changes.campaign_hours.push(campaign_hour::Model {
         dialed: 1,
         ..campaign_hour::Model::empty(queue.id, hours::hour_of(queue.rules.zone, at))
@@ -224,14 +225,22 @@ pub fn law_of<'a>(queue: &'a Queue, judged: Option<&'a Judged>) -> Option<(&'a L
     Some((legal, judged?))
 }
 
-/// The intent to place a call that has waited for its slot. `campaign`: its campaign, and the version that it has.
+/// That its campaign has not abandoned too much, where the law has a limit.
+pub fn not_braked(queue: &Queue) -> Option<Guard> {
+    (!queue.abandonment.is_empty()).then(|| Guard::NotBraked {
+        campaign_id: queue.id,
+        limits: queue.abandonment.clone(),
+    })
+}
+
+/// The intent to place a call that has waited for its slot. `campaign`: what its campaign asks for.
 #[boxed]
 pub async fn dial_waiting(
     deps: &Deps,
     intent: Intent,
     session: Session,
     agent: Arc<AgentSnapshot>,
-    campaign: Option<(CampaignId, i32)>,
+    campaign: Vec<Guard>,
     now: Moment,
 ) -> Result<Dial> {
     let (at, hold) = (intent.at, intent.hold);
@@ -240,9 +249,7 @@ pub async fn dial_waiting(
     session.save(&mut commit);
     intent.add(&session, &mut commit)?;
     facts::add(deps, session.key(), &effects, &mut commit).await?;
-    if let Some((campaign, version)) = campaign {
-        commit.changes.guards.push(Guard::Dispatchable(campaign, version));
-    }
+    commit.changes.guards.extend(campaign);
     Ok(Dial::of(session, (agent, None), at, commit, effects))
 }
 

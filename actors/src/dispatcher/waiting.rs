@@ -11,6 +11,7 @@ use crate::{
 use entities::{
     Result, boxed,
     campaign::{AgentSnapshot, Channel},
+    changes::Guard,
     contact::Address,
     session as sessions,
     values::{Cents, Moment},
@@ -118,7 +119,9 @@ impl State {
             Ruling::NotNow => return Ok(None),
         };
         let caps = dial::caps_of(&guards.caps(), legal.is_enforced.then_some((&legal, &judged)));
-        let campaign = queue.map(|queue| (queue.id, queue.version));
+        let dispatchable = queue.map(|queue| Guard::Dispatchable(queue.id, queue.version));
+        let campaign = dispatchable.into_iter().chain(queue.and_then(dial::not_braked));
+        let campaign: Vec<Guard> = campaign.collect();
         if !waiting::take(&mut self.snapshot, begun, &row, (at, hold)) {
             return Ok(None);
         }

@@ -103,8 +103,8 @@ pub struct Queue {
     pub shown: Shown,
     /// What the law allows of abandoned calls where it calls.
     pub abandonment: Vec<AbandonmentLimit>,
-    /// It has abandoned so many that nothing more is dialled. As of when the rows were read; a dial's own transaction looks again.
-    is_braked: bool,
+    /// What it had abandoned when the rows were read; a dial's own transaction looks again.
+    pub abandoned: Abandonment,
 }
 
 /// What the rows say of a running campaign.
@@ -219,8 +219,8 @@ impl Queue {
             groups: groups.collect(),
             callers: Callers::new(numbers(campaign.env, &plan, &trunks), callers).resting(&resting),
             shown: Shown::default(),
-            is_braked: abandoned.is_braked_by_any(&abandonment),
             abandonment,
+            abandoned,
             plan,
             agent: agent.map(Arc::new),
             template: template.map(Arc::new),
@@ -258,7 +258,7 @@ impl Queue {
 
     /// It has abandoned so many calls that it dials no more for now.
     pub fn is_braked(&self) -> bool {
-        self.is_braked
+        self.abandoned.is_braked_by_any(&self.abandonment)
     }
 
     /// A call has ended: its contact may have begun to wait, and it may have cost something.

@@ -14,6 +14,7 @@ pub mod holidays;
 mod judge;
 mod judgement;
 mod lint;
+pub mod notices;
 mod pack;
 pub mod places;
 mod read;

@@ -44,7 +44,11 @@ fn at_the_brake_nobody_is_called_and_below_it_everybody() {
             0 => LimitingFactor::Abandonment,
             _ => LimitingFactor::NoneLeft,
         };
-        assert!(last.limits.contains(&(campaign_id(0), factor)), "{source}: {:?}", last.limits);
+        assert!(
+            last.limits.contains(&(campaign_id(0), factor)),
+            "{source}: {:?}",
+            last.limits
+        );
     }
 }
 

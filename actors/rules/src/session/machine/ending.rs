@@ -19,12 +19,12 @@ pub(super) fn refuse(
         Refusal::NoAnswer => (Status::NoAnswer, EndReason::NoAnswer, None),
         Refusal::Declined => {
             // Before it rings, nobody can have turned it down by hand.
-            session.log.is_declined = matches!(session.phase, Phase::Dialing { ringing: true, .. })
-                && session.call.picked_up_at.is_none();
+            session.log.is_declined =
+                matches!(session.phase, Phase::Dialing { ringing: true, .. }) && session.call.picked_up_at.is_none();
             (Status::NoAnswer, EndReason::Declined, None)
         }
         Refusal::Blocked(why) => {
-            session.log.is_blocked = true;
+            session.log.is_blocked = session.call.picked_up_at.is_none();
             session.log.note("blocked", Some(why.clone()), now);
             (Status::NoAnswer, EndReason::Declined, Some(why))
         }

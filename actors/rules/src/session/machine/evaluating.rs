@@ -14,7 +14,14 @@ pub(super) fn evaluate(mut session: Session, found: Evaluated, now: Moment) -> R
             call.disposition_code = Some(code.clone());
             call.disposition_note = Some(note.clone());
             call.disposition_by = Some(found.by);
-            effects.extend(classified(call, (code.clone(), note), &found.by, found.model, by_now, now));
+            effects.extend(classified(
+                call,
+                (code.clone(), note),
+                &found.by,
+                found.model,
+                by_now,
+                now,
+            ));
             effects.extend(recorded);
             effects.extend(declined_late(&session, &code));
         }

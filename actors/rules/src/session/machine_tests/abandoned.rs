@@ -38,7 +38,9 @@ fn sound_after(ms: u32) -> Command {
 fn agent_says() -> Command {
     utter(Speaker::Agent, "Hello, this is Mia.", 1_000)
 }
-const GONE: Command = Command::HangUp(EndedBy::Caller);
+fn gone() -> Command {
+    Command::HangUp(EndedBy::Caller)
+}
 
 #[test]
 fn what_a_call_counts_as() {
@@ -50,37 +52,37 @@ fn what_a_call_counts_as() {
             "in time",
             live_call(),
             human,
-            vec![(sound_after(2_000), 12), (GONE, 20)],
+            vec![(sound_after(2_000), 12), (gone(), 20)],
             (true, None),
         ),
         (
             "too late",
             live_call(),
             human,
-            vec![(sound_after(2_001), 13), (GONE, 20)],
+            vec![(sound_after(2_001), 13), (gone(), 20)],
             (true, Some(LateSound)),
         ),
         (
             "the first one counts",
             live_call(),
             human,
-            vec![(sound_after(90), 11), (sound_after(9_000), 19), (GONE, 20)],
+            vec![(sound_after(90), 11), (sound_after(9_000), 19), (gone(), 20)],
             (true, None),
         ),
-        ("never", live_call(), human, vec![(GONE, 20)], (true, Some(Silence))),
-        ("gone before", live_call(), human, vec![(GONE, 11)], (true, None)),
+        ("never", live_call(), human, vec![(gone(), 20)], (true, Some(Silence))),
+        ("gone before", live_call(), human, vec![(gone(), 11)], (true, None)),
         (
             "kept waiting",
             live_call(),
             human,
-            vec![(Command::KeptWaiting, 11), (GONE, 11)],
+            vec![(Command::KeptWaiting, 11), (gone(), 11)],
             (true, Some(Silence)),
         ),
         (
             "the sound overtook that",
             live_call(),
             human,
-            vec![(sound_after(1_990), 12), (Command::KeptWaiting, 12), (GONE, 20)],
+            vec![(sound_after(1_990), 12), (Command::KeptWaiting, 12), (gone(), 20)],
             (true, None),
         ),
         (
@@ -106,19 +108,25 @@ fn what_a_call_counts_as() {
         ),
         ("a machine", live_call(), AnsweredBy::Voicemail, vec![], (false, None)),
         ("a fax", live_call(), AnsweredBy::Fax, vec![], (false, None)),
-        ("a menu", live_call(), AnsweredBy::Ivr, vec![(GONE, 20)], (false, None)),
+        (
+            "a menu",
+            live_call(),
+            AnsweredBy::Ivr,
+            vec![(gone(), 20)],
+            (false, None),
+        ),
         (
             "the sandbox hears what is said",
             call(),
             human,
-            vec![(agent_says(), 10), (GONE, 20)],
+            vec![(agent_says(), 10), (gone(), 20)],
             (true, None),
         ),
         (
             "and not what is said too late",
             call(),
             human,
-            vec![(agent_says(), 13), (GONE, 20)],
+            vec![(agent_says(), 13), (gone(), 20)],
             (true, Some(LateSound)),
         ),
         (
@@ -175,8 +183,8 @@ fn a_person_who_is_taken_for_a_machine_is_abandoned() {
 fn who_was_picked_up_by_is_unknown_and_nobody_came() {
     let picked_up = after(Session::dialed(live_call(), url(), at(0)).0, Command::PickUp, 6);
     for (command, seconds, expected) in [
-        (GONE, 7, None),
-        (GONE, 9, Some(Silence)),
+        (gone(), 7, None),
+        (gone(), 9, Some(Silence)),
         (fault(), 7, Some(NoAgent)),
         (Command::Shutdown, 7, Some(NoAgent)),
         (Command::Tick, 36, Some(NoAgent)),
@@ -210,15 +218,15 @@ fn a_no_is_followed_by_a_rest() {
     let row = call_with(|options| options.declined_codes = vec!["not_interested".into()]);
     let said_no = |placed: &Placed| placed.rests() == [(RestCause::Declined, placed.ended_at)];
     let talk = after(talk_of(row.clone()), agent_says(), 10);
-    let (_, placed) = after_all(talk.clone(), &[(dispose("not_interested"), 15), (GONE, 20)]);
+    let (_, placed) = after_all(talk.clone(), &[(dispose("not_interested"), 15), (gone(), 20)]);
     assert!(said_no(&placed));
     let (_, placed) = after_all(
         talk.clone(),
-        &[(dispose("not_interested"), 15), (dispose("sold"), 16), (GONE, 20)],
+        &[(dispose("not_interested"), 15), (dispose("sold"), 16), (gone(), 20)],
     );
     assert!(placed.rests().is_empty(), "the last one counts");
     // Found out after the end.
-    let ended = after(talk, GONE, 20);
+    let ended = after(talk, gone(), 20);
     let told = causes_of(ended.clone(), evaluated("not_interested", Evaluator::Llm));
     assert!(told.contains(&"Decline".to_owned()), "{told:?}");
     let told = causes_of(ended, evaluated("sold", Evaluator::Llm));
@@ -247,7 +255,7 @@ fn turned_down_by_hand_is_a_no_and_turned_down_by_a_network_is_none() {
 
 #[test]
 fn only_calls_that_we_have_placed_count() {
-    let (_, effects) = transition(state("taken in"), GONE, at(20)).unwrap();
+    let (_, effects) = transition(state("taken in"), gone(), at(20)).unwrap();
     let counted = effects.iter().find_map(|effect| match effect {
         Effect::Fact(Fact::CountCall(counted)) => Some(counted.placed.clone()),
         _ => None,
