@@ -2,7 +2,8 @@
 use entities::{
     api_key,
     campaign::{self, OnUnknownTimezone, Schedule},
-    campaign_move, consent, contact, delivery, delivery_attempt, dnc, evaluation, event, recording, retention, session, tally,
+    campaign_move, consent, contact, delivery, delivery_attempt, dnc, evaluation, event, recording, retention, session,
+    tally,
     values::{Day, Env, Zone},
     webhook_endpoint,
 };
