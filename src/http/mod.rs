@@ -9,6 +9,7 @@ pub mod call_stats;
 pub mod caller;
 pub mod campaigns;
 pub mod concurrency;
+pub mod consents;
 pub mod console;
 pub mod contacts;
 pub mod credits;

@@ -5,7 +5,7 @@
 use super::{
     account, agents, answers, api_keys, call_stats,
     caller::Access::{self, *},
-    campaigns, concurrency, contacts, credits, dnc, docs, email_messages, endpoint_deliveries, events, functions,
+    campaigns, concurrency, consents, contacts, credits, dnc, docs, email_messages, endpoint_deliveries, events, functions,
     imports, inbound_calls, invitations, landing, live_calls, login, mcp, mcp_tools, me, members, numbers,
     password_reset, patience, preflight, recordings, report, retention, rooms, sessions, sip_trunks, sms_messages,
     system, topups, trunk_check, twilio, unsubscribe, verified_numbers, views, voices, webhook_endpoints, workspace,
@@ -164,7 +164,16 @@ table! {
     GET "/v1/dnc" Needs(CampaignsRead), dnc::list, "List the do-not-call list; filter by `phone_number`, `email` and `source`; `?removed=true` lists those that were taken off.", gives views::List<dnc::DncView>, 200;
     POST "/v1/dnc/import" Needs(CampaignsWrite), dnc::import, "Read entries from a CSV file of up to 10 MiB (`Content-Type: text/csv`); finishes later.", gives imports::ImportView, 202;
     GET "/v1/dnc/check" Needs(CampaignsRead), dnc::check, "Is a number (`?phone_number=`) or an address (`?email=`) on the do-not-call list?", gives dnc::CheckView, 200;
-    DELETE "/v1/dnc/{id}" Needs(CampaignsWrite), dnc::delete, "Take an entry off the do-not-call list. `?reason=` is kept.", 204;
+    DELETE "/v1/dnc/{id}" Needs(CampaignsWrite), dnc::delete, "Take an entry off the do-not-call list. `?reason=` is kept. In the live environment whoever has opted out must have agreed anew: the consents that they have given later must cover all that the entry bars.", 204;
+
+    POST "/v1/consents" Needs(CampaignsWrite), consents::create, "Record that somebody agreed to be called or written to; 200 if it is there already.", takes rules::consent::ConsentGiven, gives views::ConsentRecordView, 201;
+    GET "/v1/consents" Needs(CampaignsRead), consents::list, "List consents without their texts; filter by `phone_number`, `email`, `seller`, `tier`, `purpose` and `status`.", gives views::List<views::ConsentRecordView>, 200;
+    POST "/v1/consents/import" Needs(CampaignsWrite), consents::import, "Read consents from a CSV file of up to 10 MiB (`Content-Type: text/csv`); finishes later.", gives imports::ImportView, 202;
+    GET "/v1/consents/{id}" Needs(CampaignsRead), consents::get, "Get a consent with its texts, when it was last used, and until when it is kept.", gives views::ConsentRecordView, 200;
+    POST "/v1/consents/{id}/revoke" Needs(CampaignsWrite), consents::revoke, "Take a consent back, and put the person on the do-not-call list in the same moment; a second time changes nothing.", takes consents::Revoke, gives views::ConsentRecordView, 200;
+    DELETE "/v1/consents/{id}" Needs(CampaignsWrite), consents::delete, "Delete a consent. In the live environment not before the law wants it no longer: five years after it was given, and after each use.", 204;
+    PUT "/v1/consents/{id}/evidence" Needs(CampaignsWrite), consents::attach, "Add the file that proves a consent, of up to 10 MiB, as the body: PDF, image, sound or plain text. It is not replaced.", gives views::ConsentRecordView, 200;
+    GET "/v1/consents/{id}/evidence" Needs(CampaignsRead), consents::download, "The file that proves a consent.", 200;
 
     POST "/v1/sessions" Needs(SessionsWrite), sessions::create, "Place a call.", takes sessions::Create, gives views::SessionView, 201;
     GET "/v1/sessions" Needs(SessionsRead), sessions::list, "List sessions; filter by `status` (several with commas), `phone_number`, `email`, `agent_id`, `campaign_id`, `contact_id`, `room_id`, `direction`, `type`, `disposition_code` and `client_reference_id`.", gives views::List<views::SessionView>, 200;

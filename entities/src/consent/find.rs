@@ -107,7 +107,7 @@ pub struct Filter {
     pub seller_key: Option<String>,
     pub tier: Option<ConsentTier>,
     pub purpose: Option<Purpose>,
-    pub status: Option<Status>,
+    pub status: Option<ConsentStatus>,
     /// By which `status` is judged.
     pub at: Option<Moment>,
 }
@@ -116,7 +116,7 @@ pub struct Filter {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[schemars(description = "Does the consent stand?")]
-pub enum Status {
+pub enum ConsentStatus {
     /// Some channel of it stands.
     Valid,
     Expired,
@@ -132,11 +132,11 @@ impl Filter {
     fn wanted(&self) -> Condition {
         let at = self.at.unwrap_or(Moment::from_millis(i64::MAX));
         let of_status = self.status.map(|status| match status {
-            Status::Revoked => Condition::all().add(Column::RevokedAt.is_not_null()),
-            Status::Expired => Condition::all()
+            ConsentStatus::Revoked => Condition::all().add(Column::RevokedAt.is_not_null()),
+            ConsentStatus::Expired => Condition::all()
                 .add(Column::RevokedAt.is_null())
                 .add(Column::ExpiresAt.lte(at)),
-            Status::Valid => Condition::all().add(Column::RevokedAt.is_null()).add(
+            ConsentStatus::Valid => Condition::all().add(Column::RevokedAt.is_null()).add(
                 Condition::any()
                     .add(Column::ExpiresAt.is_null())
                     .add(Column::ExpiresAt.gt(at)),

@@ -2,7 +2,8 @@
 use entities::{
     api_key,
     campaign::{self, OnUnknownTimezone, Schedule},
-    campaign_move, contact, delivery, delivery_attempt, dnc, evaluation, event, recording, retention, session, tally,
+    campaign_move, consent, contact, delivery, delivery_attempt, dnc, evaluation, event, recording, retention, session,
+    tally,
     values::{Day, Env, Zone},
     webhook_endpoint,
 };
@@ -253,6 +254,28 @@ pub(super) fn dnc_line(row: &dnc::Model) -> Value {
         "channels": row.channels,
         "source": row.source,
         "session": row.session_id,
+    })
+}
+
+pub(super) fn consent_line(row: &consent::Model) -> Value {
+    json!({
+        "kind": "consent",
+        "id": row.id,
+        "tenant": row.tenant_id,
+        "env": row.env,
+        "number": row.phone_number,
+        "email": row.email,
+        "seller": row.seller_key,
+        "channels": row.channels,
+        "purposes": row.purposes,
+        "tier": row.tier,
+        "covers_automated_voice": row.covers_automated_voice,
+        "given_at": row.given_at,
+        "expires_at": row.expires_at,
+        "given_seq": row.given_seq,
+        "withdrawals": row.withdrawals,
+        "revoked_at": row.revoked_at,
+        "revoked_seq": row.revoked_seq,
     })
 }
 

@@ -8,7 +8,7 @@ use super::super::{
 use super::contracts::Contracts;
 use actix_web::http::Method;
 use entities::{
-    audit_log, campaign, contact, delivery, dnc, email_message, import, ledger, recording, room, session, sms_message,
+    audit_log, campaign, consent, contact, delivery, dnc, email_message, import, law, ledger, recording, room, session, sms_message,
     topup, verified_number, voice,
 };
 use rules::event::CATALOGUE;
@@ -41,6 +41,9 @@ const CHOICES: &[(&str, &str, SchemaOf)] = &[
     ("/v1/imports", "kind", |all| all.subschema_for::<import::Kind>()),
     ("/v1/imports", "status", |all| all.subschema_for::<import::ImportStatus>()),
     ("/v1/dnc", "source", |all| all.subschema_for::<dnc::Source>()),
+    ("/v1/consents", "tier", |all| all.subschema_for::<law::ConsentTier>()),
+    ("/v1/consents", "purpose", |all| all.subschema_for::<law::Purpose>()),
+    ("/v1/consents", "status", |all| all.subschema_for::<consent::ConsentStatus>()),
     ("/v1/sessions", "status", |all| all.subschema_for::<session::Status>()),
     ("/v1/sessions", "direction", |all| all.subschema_for::<session::Direction>()),
     ("/v1/sessions", "type", |_| json_schema!({ "type": "string", "enum": ["phone", "webrtc"] })),
@@ -87,6 +90,9 @@ const MEANINGS: &[(&str, &str)] = &[
     ("period", "The last day by the hour, or the last 30 days by the day. Default: `24h`."),
     ("reason", "Why; it is kept with the entry."),
     ("removed", "`true`: those that were taken off the list."),
+    ("/v1/consents seller", "Only those given to this seller; case and blanks do not count."),
+    ("/v1/consents status", "Only those that stand, have expired, or were revoked as a whole."),
+    ("/v1/consents purpose", "Only those given for this, maybe among others."),
     ("/v1/dnc/check phone_number", "The number to look for."),
     ("/v1/dnc/check email", "The address to look for."),
     ("name", "How the name begins, in any case."),

@@ -2,6 +2,7 @@
 mod access;
 mod agents;
 mod campaigns;
+mod consents;
 mod contacts;
 mod outlook;
 mod sessions;
@@ -12,6 +13,7 @@ mod webhooks;
 pub use access::*;
 pub use agents::*;
 pub use campaigns::*;
+pub use consents::*;
 pub use contacts::*;
 pub use outlook::*;
 pub use sessions::*;
