@@ -5,6 +5,7 @@ pub mod birth;
 pub mod call;
 pub mod campaign;
 pub mod carrier;
+pub mod compliance;
 pub mod contact;
 pub mod conversation;
 pub mod credits;

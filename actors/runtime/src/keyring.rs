@@ -68,7 +68,6 @@ pub mod purpose {
     pub const SIP: Purpose = "sip";
     pub const NODES: Purpose = "nodes";
     pub const DEVICE: Purpose = "devices.cookie";
-    pub const PERSON_HASH: Purpose = "people.hash";
 }
 
 /// What binds a sealed text to its place, so that it cannot be moved to another column.

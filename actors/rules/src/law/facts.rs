@@ -4,6 +4,7 @@ use entities::{
     dnc::DncChannel,
     ids::{ConsentId, RegisterId},
     law::{Audience, ConsentTier, Purpose, Vertical},
+    legal_identity,
     values::{E164, Moment, Place, Zone},
 };
 use serde::{Deserialize, Serialize};
@@ -167,4 +168,15 @@ pub struct AbandonmentFact {
     pub day: (i64, i64),
     /// In the last 30 days.
     pub month: (i64, i64),
+}
+
+impl From<Option<&legal_identity::Model>> for IdentityFact {
+    fn from(known: Option<&legal_identity::Model>) -> Self {
+        known.map_or_else(IdentityFact::default, |row| IdentityFact {
+            registered_name: row.registered_name.clone(),
+            callback_number: row.callback_number.clone(),
+            toll_free_number: row.toll_free_number.clone(),
+            postal_address: row.postal_address.clone(),
+        })
+    }
 }
