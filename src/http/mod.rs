@@ -50,6 +50,7 @@ pub mod patience;
 pub mod peer;
 pub mod peers;
 pub mod people;
+pub mod person_file;
 pub mod preflight;
 pub mod preflights;
 pub mod rate_limits;
