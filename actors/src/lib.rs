@@ -9,6 +9,7 @@ pub mod caller_health;
 pub mod campaign;
 pub mod carrier;
 pub mod consent;
+pub mod compliance;
 pub mod contact;
 pub mod conversation;
 pub mod credits;

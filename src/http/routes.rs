@@ -5,9 +5,11 @@
 use super::{
     account, agents, answers, api_keys, call_stats,
     caller::Access::{self, *},
-    campaigns, concurrency, consents, contacts, credits, dnc, docs, email_messages, endpoint_deliveries, events, functions,
+    campaigns,
+    compliance::{check, identity, law_rules},
+    concurrency, consents, contacts, credits, dnc, docs, email_messages, endpoint_deliveries, events, functions,
     imports, inbound_calls, invitations, landing, live_calls, login, mcp, mcp_tools, me, members, numbers,
-    password_reset, patience, preflight, recordings, report, retention, rooms, sessions, sip_trunks, sms_messages,
+    password_reset, patience, people, person_file, preflight, recordings, report, retention, rooms, sessions, sip_trunks, sms_messages,
     system, topups, trunk_check, twilio, unsubscribe, verified_numbers, views, voices, webhook_endpoints, workspace,
 };
 use crate::{dashboard, mcp::tools, state::State};
@@ -175,6 +177,16 @@ table! {
     PUT "/v1/consents/{id}/evidence" Needs(CampaignsWrite), consents::attach, "Add the file that proves a consent, of up to 10 MiB, as the body: PDF, image, sound or plain text. It is not replaced.", gives views::ConsentRecordView, 200;
     GET "/v1/consents/{id}/evidence" Needs(CampaignsRead), consents::download, "The file that proves a consent.", 200;
 
+    GET "/v1/compliance/check" Needs(CampaignsRead), check::check, "What the law would say of one attempt, anywhere and at any time: every rule with its source and who must mend what. `?to=` is a number or an address, `?region=` a place (`FR`, `US-FL`), `?at=` a date or a time. Further: `?channel=`, `?purpose=`, `?audience=`, `?vertical=`, `?seller=`, `?subject=`, `?language=`, `?from=`, `?timezone=`, `?consent=` (as if there were one of that tier) and `?cloned_voice=`. Nothing is stored.", gives views::LawCheckView, 200;
+    GET "/v1/compliance/rules" Needs(CampaignsRead), law_rules::list, "The rules of the law pack, of one place (`?place=`), purpose (`?purpose=`), audience (`?audience=`), channel (`?channel=`) and day (`?at=`) if need be.", gives views::List<views::LawRuleView>, 200;
+    GET "/v1/compliance/identity" Needs(CampaignsRead), identity::get, "Who the workspace is by law: what is said at the start of live calls and stands under its mails.", gives views::IdentityView, 200;
+    PATCH "/v1/compliance/identity" Needs(CampaignsWrite), identity::change, "Change who the workspace is by law (JSON merge patch). It holds from the next dial on.", takes super::patch::Patch<entities::legal_identity::Identity>, gives views::IdentityView, 200;
+
+    DELETE "/v1/people" Needs(CampaignsWrite), people::erase, "Erase a person, by `?phone_number=` or `?email=`: contacts, messages, what was said in calls, and what names the person in the record of attempts; finishes later. What the law keeps stays. 409 while a call with the person is live.", gives views::ErasureView, 202;
+    GET "/v1/people/erasures" Needs(CampaignsRead), people::erasures, "List erasures; filter by `phone_number` and `email`.", gives views::List<views::ErasureView>, 200;
+    GET "/v1/people/erasures/{id}" Needs(CampaignsRead), people::erasure, "Get an erasure: how far it is, what went, what stays and why.", gives views::ErasureView, 200;
+    GET "/v1/people/file" Needs(CampaignsRead), people::file, "All that is kept about one person, by `?phone_number=` or `?email=`: attempts with the verdict of each rule, consents, opt-outs, calls, messages. With `?format=html` a page to print. What was said in calls is in it only if the key also has `sessions:read`, what messages said only with `sms:send` or `email:send`.", gives person_file::PersonFileView, 200;
+
     POST "/v1/sessions" Needs(SessionsWrite), sessions::create, "Place a call.", takes sessions::Create, gives views::SessionView, 201;
     GET "/v1/sessions" Needs(SessionsRead), sessions::list, "List sessions; filter by `status` (several with commas), `phone_number`, `email`, `agent_id`, `campaign_id`, `contact_id`, `room_id`, `direction`, `type`, `disposition_code` and `client_reference_id`.", gives views::List<views::SessionView>, 200;
     GET "/v1/sessions/stats" Needs(SessionsRead), call_stats::get, "Calls that have ended, by the hour (`?period=24h`) or the day (`?period=30d`) in which they began.", gives call_stats::CallStatsView, 200;
@@ -268,6 +280,8 @@ table! {
     PATCH "/v1/_internal/t/{slug}" Member(Role::Owner), workspace::change, "Change a workspace's name, country or time zone (JSON merge patch).", takes super::patch::Patch<workspace::WorkspaceSettings>, gives views::WorkspaceView, 200;
     GET "/v1/_internal/t/{slug}/retention" Member(Role::Viewer), retention::get, "How long a workspace keeps what it has done.", gives entities::retention::Retention, 200;
     PATCH "/v1/_internal/t/{slug}/retention" Member(Role::Owner), retention::change, "Change how long a workspace keeps what it has done (JSON merge patch). What is too old then goes within the hour, and does not come back.", takes super::patch::Patch<entities::retention::Retention>, gives entities::retention::Retention, 200;
+    GET "/v1/_internal/t/{slug}/identity" Member(Role::Viewer), identity::of_member, "Who a workspace is by law.", gives views::IdentityView, 200;
+    PATCH "/v1/_internal/t/{slug}/identity" Member(Role::Owner), identity::change_by_member, "Change who a workspace is by law (JSON merge patch).", takes super::patch::Patch<entities::legal_identity::Identity>, gives views::IdentityView, 200;
     GET "/v1/_internal/t/{slug}/members" Member(Role::Viewer), members::list, "List the members of a workspace.", gives views::List<members::MemberView>, 200;
     POST "/v1/_internal/t/{slug}/members" Fresh(Role::Owner), members::add, "Add an existing user as a member.", takes members::Add, gives members::MemberView, 201;
     PATCH "/v1/_internal/t/{slug}/members/{id}" Fresh(Role::Owner), members::change, "Give a member another role. The member's sessions end.", takes members::Change, gives members::MemberView, 200;

@@ -75,7 +75,6 @@ pub mod purpose {
     pub const DEVICE: Purpose = "devices.cookie";
     pub const ATTEMPT_NUMBER: Purpose = "attempts.number";
     pub const ATTEMPT_SIGNING: Purpose = "attempts.signing";
-    pub const PERSON_HASH: Purpose = "people.hash";
 }
 
 /// What binds a sealed text to its place, so that it cannot be moved to another column.

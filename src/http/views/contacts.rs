@@ -1,6 +1,5 @@
 //! A campaign's contacts, and whether one may be called now.
 use actors::contact::edit::Eligibility;
-use chrono::TimeZone;
 use entities::{
     campaign::{self, Status},
     contact::{self, SkipReason, WaitReason},
@@ -126,13 +125,7 @@ impl EligibilityView {
             contact::Status::Pending | contact::Status::Waiting
         );
         let runs = found.campaign.status == Status::Running && found.campaign.cancel_requested_at.is_none();
-        let local = |zone: chrono_tz::Tz| LocalTimeView {
-            timezone: zone.into(),
-            local_time: zone
-                .from_utc_datetime(&now.datetime().naive_utc())
-                .format("%Y-%m-%dT%H:%M:%S%:z")
-                .to_string(),
-        };
+        let local = |zone: chrono_tz::Tz| LocalTimeView::of(zone.into(), now);
         EligibilityView {
             contact_id: found.contact.id,
             eligible: waits && runs && found.rules.iter().all(|(_, verdict)| *verdict == Verdict::Yes),
@@ -141,6 +134,15 @@ impl EligibilityView {
             rules: found.rules.iter().map(RuleView::from).collect(),
             zones: found.zones.into_iter().map(local).collect(),
             next_opening_at: found.next_opening,
+        }
+    }
+}
+impl LocalTimeView {
+    pub fn of(zone: Zone, at: Moment) -> Self {
+        let there = at.datetime().with_timezone(&zone.tz());
+        LocalTimeView {
+            timezone: zone,
+            local_time: there.format("%Y-%m-%dT%H:%M:%S%:z").to_string(),
         }
     }
 }

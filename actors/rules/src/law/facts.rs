@@ -7,7 +7,7 @@ use entities::{
     dnc::DncChannel,
     ids::{ConsentId, RegisterId},
     law::{Audience, ConsentTier, Purpose, Vertical},
-    rest,
+    legal_identity, rest,
     values::{E164, Moment, Place, Zone},
 };
 use serde::{Deserialize, Serialize};
@@ -176,5 +176,16 @@ impl From<rest::Model> for RestFact {
             cause: row.cause,
             since: row.since,
         }
+    }
+}
+
+impl From<Option<&legal_identity::Model>> for IdentityFact {
+    fn from(known: Option<&legal_identity::Model>) -> Self {
+        known.map_or_else(IdentityFact::default, |row| IdentityFact {
+            registered_name: row.registered_name.clone(),
+            callback_number: row.callback_number.clone(),
+            toll_free_number: row.toll_free_number.clone(),
+            postal_address: row.postal_address.clone(),
+        })
     }
 }
