@@ -1,5 +1,10 @@
 //! What effects write: their facts become rows of the commit that saves the state.
-use crate::{attempts, call::in_hand::Kept, deps::Deps, dnc};
+use crate::{
+    attempts::{self, Opening, Written},
+    call::in_hand::Kept,
+    deps::Deps,
+    dnc, legal,
+};
 use entities::{
     Error, Result, answer, call_hour, campaign_hour,
     changes::Guard,
@@ -18,6 +23,7 @@ use rules::{
     event::Event,
     hours,
     mail::Mail,
+    message::machine::Bound,
     recording,
     session::log::Answered,
 };
@@ -92,6 +98,20 @@ pub async fn add<I: Copy>(deps: &Deps, owner: TenantScoped<I>, effects: &[Effect
             }
             Fact::ForgetEmail(email) => commit.changes.emails_forgotten.push(*email),
             Fact::FinishAttempt { contact, attempt } => finish_attempt(deps, *contact, attempt, commit).await?,
+            Fact::OpenAttempt(opened) => {
+                let owner = (owner.tenant_id, owner.env);
+                let Bound { judged, is_lawful } = opened.bound.clone();
+                let written = Written {
+                    owner,
+                    message: opened.message,
+                    dial_n: opened.dial_n,
+                    campaign_id: opened.campaign_id,
+                    contact: None,
+                    address: opened.address.clone(),
+                };
+                let body = legal::body(&deps.law, judged, is_lawful);
+                attempts::opened(deps, commit, Opening::of_message(written, body))?;
+            }
             Fact::CloseAttempt(closing) => {
                 attempts::close(deps, (owner.tenant_id, owner.env), closing, commit).await?;
             }

@@ -1,16 +1,14 @@
 //! The law around an attempt: what it is, what is known of the people, and what is written of it.
-use crate::{deps::Deps, session::caller_id};
+use crate::{caller_facts::caller_facts, deps::Deps, session::caller_id};
 use entities::{
-    Error, Result,
-    abandonment::{Abandonment, Answers},
-    boxed,
+    Error, Result, boxed,
     campaign::{Channel, Model as Campaign},
     campaign_hour,
     connection::Connection,
     consent,
     contact::{Address, Model as Contact},
     dnc::DncChannel,
-    ids::{CampaignId, ConsentId, TenantId},
+    ids::{CampaignId, ConsentId, TenantId, VoiceId},
     law::{Legal, LegalPerson, Purpose, SandboxLaw},
     legal_identity, rest, session,
     values::{Country, E164, Env, Moment, Place, Zone},
@@ -19,8 +17,9 @@ use rules::{
     eligibility::{ContactRecord, RING_TIMEOUT_SECONDS},
     hours::LawHours,
     law::{
-        Judged, LegalTerms, Whom,
+        Judged, Law, LegalTerms, Whom,
         facts::{AbandonmentFact, IdentityFact, RestFact},
+        record::{AttemptBody, OverrideNote},
     },
 };
 use std::collections::{BTreeMap, BTreeSet};
@@ -49,41 +48,30 @@ pub async fn terms(deps: &Deps, db: &Connection, matter: Matter) -> Result<Legal
     let identity = legal_identity::of(db, tenant).await?;
     let callers = match matter.from_numbers.is_empty() {
         true => Vec::new(),
-        false => crate::caller_facts::of(deps, db, matter.owner, &matter.from_numbers).await?,
+        false => {
+            let mut known = caller_facts(db, tenant, &matter.from_numbers).await?;
+            let facts = matter.from_numbers.iter().filter_map(|number| known.remove(number));
+            facts.collect()
+        }
     };
     let abandonment = match matter.campaign {
-        Some(campaign) => Some(abandonment_fact(campaign_hour::abandonment(db, campaign, deps.clock.times()).await?)),
+        Some(campaign) => Some(AbandonmentFact::from(
+            campaign_hour::abandonment(db, campaign, deps.clock.times()).await?,
+        )),
         None => None,
     };
     Ok(LegalTerms {
         law: deps.law.clone(),
         legal: matter.legal,
         channel: matter.channel,
-        identity: identity.map(identity_fact).unwrap_or_default(),
+        identity: IdentityFact::from(identity.as_ref()),
         language: matter.language,
-        is_cloned_voice: matter.voice_id.as_deref().is_some_and(crate::voice::is_clone),
+        is_cloned_voice: matter.voice_id.is_some_and(|voice| voice.parse::<VoiceId>().is_ok()),
         ring_seconds: matter.ring_seconds,
         callers,
         abandonment,
         is_enforced: env == Env::Live || matter.wants_law,
     })
-}
-
-pub fn identity_fact(identity: legal_identity::Model) -> IdentityFact {
-    IdentityFact {
-        registered_name: identity.registered_name,
-        callback_number: identity.callback_number,
-        toll_free_number: identity.toll_free_number,
-        postal_address: identity.postal_address,
-    }
-}
-
-fn abandonment_fact(abandonment: Abandonment) -> AbandonmentFact {
-    let pair = |answers: Answers| (answers.live, answers.abandoned);
-    AbandonmentFact {
-        day: pair(abandonment.day),
-        month: pair(abandonment.month),
-    }
 }
 
 /// Of a campaign, with the caller ids that its plan names.
@@ -129,6 +117,31 @@ pub async fn of_call(deps: &Deps, db: &Connection, row: &session::Model, languag
         wants_law: bound.sandbox_law == SandboxLaw::Enforce,
     };
     terms(deps, db, matter).await
+}
+
+/// What the record keeps of an attempt, beside who it went to and what made it.
+pub fn body(law: &Law, judged: Judged, is_lawful: bool) -> AttemptBody {
+    let made = law.operator.iter().flat_map(|operator| &operator.overrides);
+    let overridden: BTreeSet<&str> = judged.judgement.overridden().collect();
+    let overrides = made.filter(|made| overridden.contains(made.rule.as_str())).map(|made| OverrideNote {
+        rule: made.rule.clone(),
+        reason: made.reason.clone(),
+        approved_by: made.approved_by.clone(),
+    });
+    AttemptBody {
+        law: law.pack.version.clone(),
+        operator: law.operator.as_ref().map(|operator| operator.sha256.clone()),
+        observed: !is_lawful,
+        overrides: overrides.collect(),
+        facts: judged.facts,
+        asked: judged.judgement.asked,
+        attempt_no: 1,
+        contact_id: None,
+        agent_id: None,
+        agent_version: None,
+        voice_id: None,
+        text_sha256: None,
+    }
 }
 
 /// What the law wants of a call that is placed: what is spoken in it, and how it may be recorded.
@@ -257,18 +270,12 @@ pub async fn learn(
         };
         record.legal.consents = consents.get(asked.address.as_str()).cloned().unwrap_or_default();
         let own = asked.e164().and_then(|number| rests.remove(number)).unwrap_or_default();
-        record.legal.rests = own
-            .into_iter()
-            .map(|rest| RestFact {
-                cause: rest.cause,
-                since: rest.since,
-            })
-            .collect();
+        record.legal.rests = own.into_iter().map(RestFact::from).collect();
     }
     let names = names(legal, asked, people, now);
     if !names.is_empty() {
         let wanted: Vec<&str> = names.iter().map(String::as_str).collect();
-        let found = deps.registers.look(db, owner.0, &wanted, &numbers).await?;
+        let found = deps.registers.look(db, owner, &wanted, &numbers).await?;
         for asked in asked {
             if let (Some(record), Some(facts)) = (
                 people.get_mut(&asked.address),
@@ -326,7 +333,7 @@ async fn reassigned(
     if wanted.is_empty() {
         return Ok(());
     }
-    let mut found = deps.registers.reassigned(owner, &wanted).await?;
+    let mut found = deps.registers.reassigned(deps, owner, &wanted).await?;
     for asked in asked {
         if let (Some(record), Some(number)) = (people.get_mut(&asked.address), asked.e164()) {
             record.legal.reassigned = found.remove(number);

@@ -30,6 +30,7 @@ pub mod housekeeping;
 pub mod import;
 pub mod inbound;
 pub mod leases;
+pub mod legal;
 pub mod mail;
 pub mod nodes;
 pub mod outgoing;

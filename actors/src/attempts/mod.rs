@@ -13,6 +13,7 @@ use crate::deps::Deps;
 use entities::{
     Result,
     attempt::{New, RecordKind},
+    contact::Model as Contact,
     dial, dnc,
     ids::{AttemptId, CampaignId, ConsentId, ErasureId, SessionId, TenantId},
     session,
@@ -62,6 +63,48 @@ impl Opening {
                 agent_id: Some(call.agent_id),
                 agent_version: Some(call.agent_version),
                 voice_id: call.voice_id.clone(),
+                ..body
+            },
+        }
+    }
+}
+
+/// A message that is about to be handed over.
+pub struct Written<'a> {
+    pub owner: (TenantId, Env),
+    pub message: Uuid,
+    /// The `n` of its intent.
+    pub dial_n: i32,
+    pub campaign_id: Option<CampaignId>,
+    /// Of a campaign.
+    pub contact: Option<&'a Contact>,
+    /// A number in E.164, or an e-mail address in lower case.
+    pub address: String,
+}
+
+impl Opening {
+    pub fn of_message(written: Written<'_>, body: AttemptBody) -> Self {
+        let contact = written.contact;
+        let number: Option<E164> = written.address.parse().ok();
+        let email = match number {
+            Some(_) => contact.and_then(|contact| contact.email.clone()),
+            None => Some(written.address),
+        };
+        Opening {
+            owner: written.owner,
+            attempt_id: AttemptId(written.message),
+            dial_n: written.dial_n,
+            campaign_id: written.campaign_id,
+            person: Person {
+                phone_number: number,
+                email,
+                first_name: contact.and_then(|contact| contact.first_name.clone()),
+                last_name: contact.and_then(|contact| contact.last_name.clone()),
+                salt: Uuid::nil(),
+            },
+            body: AttemptBody {
+                attempt_no: contact.map_or(1, |contact| contact.attempts + 1),
+                contact_id: contact.map(|contact| contact.id),
                 ..body
             },
         }

@@ -1,6 +1,6 @@
 //! The intent to call somebody, ready for its commit: everything that stands or falls with it.
 use crate::{
-    attempts,
+    attempts::{self, Opening},
     call::{
         in_hand::{Call, Kept},
         leg::Leg,
@@ -201,7 +201,7 @@ pub async fn dial(
     };
     let mut commit = Commit::default();
     commit.changes.sessions.push(session.row());
-    intent.add(&session, &mut commit)?;
+    intent.add(deps, &session, &mut commit)?;
     commit.changes.guards.push(Guard::Dispatchable(queue.id, queue.version));
     commit.changes.guards.extend(not_braked(queue));
     commit.changes.campaign_hours.push(campaign_hour::Model {
@@ -247,7 +247,7 @@ pub async fn dial_waiting(
     let (mut session, effects) = machine::transition(session, Command::Dispatch { at, hold }, now)?;
     let mut commit = Commit::default();
     session.save(&mut commit);
-    intent.add(&session, &mut commit)?;
+    intent.add(deps, &session, &mut commit)?;
     facts::add(deps, session.key(), &effects, &mut commit).await?;
     commit.changes.guards.extend(campaign);
     Ok(Dial::of(session, (agent, None), at, commit, effects))
@@ -255,7 +255,7 @@ pub async fn dial_waiting(
 
 impl Intent {
     /// What every dial writes, and on which conditions.
-    fn add(self, session: &Session, commit: &mut Commit) -> Result<()> {
+    fn add(self, deps: &Deps, session: &Session, commit: &mut Commit) -> Result<()> {
         let call = &session.call;
         let to_number = call.callee()?;
         commit.changes.guards.extend([
@@ -275,7 +275,8 @@ impl Intent {
             if self.is_lawful {
                 commit.changes.guards.push(judged.guard((call.tenant_id, call.env)));
             }
-            attempts::opened(commit, session, judged, self.is_lawful);
+            let body = legal::body(&deps.law, judged, self.is_lawful);
+            attempts::opened(deps, commit, Opening::of_call(call, session.version, body))?;
         }
         let trunk = self.trunk.map(|(trunk, version)| Guard::Trunk(trunk, version));
         let of_key = call.api_key_id.map(|api_key_id| {

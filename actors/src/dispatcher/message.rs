@@ -1,7 +1,11 @@
 //! The intent to write to a contact, ready for its commit: the message is born as handed over, with everything that stands or
 //! falls with it.
 use super::dial::Known;
-use crate::{attempts, deps::Deps, email, facts, sms};
+use crate::{
+    attempts::{self, Opening, Written},
+    deps::Deps,
+    email, facts, legal, sms,
+};
 use entities::{
     Error, Result, boxed, campaign, campaign_hour,
     changes::{Guard, Writable},
@@ -250,7 +254,16 @@ pub async fn write(deps: &Deps, known: Known, queue: &Queue, planned: PlannedMes
         if queue.is_lawful() {
             effects.push(Fact::Require(judged.guard(owner)).into());
         }
-        attempts::written(&mut commit, &message, judged, queue.is_lawful());
+        let written = Written {
+            owner,
+            message: row.0,
+            dial_n: 1,
+            campaign_id: Some(queue.id),
+            contact: Some(contact),
+            address: turn.address.as_str().to_owned(),
+        };
+        let body = legal::body(&deps.law, judged, queue.is_lawful());
+        attempts::opened(deps, &mut commit, Opening::of_message(written, body))?;
     }
     effects.push(Fact::Require(Guard::Free(known.tenant, contact.env, known.version)).into());
     effects.push(Fact::Require(Guard::Dispatchable(queue.id, queue.version)).into());
