@@ -67,6 +67,7 @@ pub mod purpose {
     pub const EVENT_BODY: Purpose = "events.body";
     pub const SIP: Purpose = "sip";
     pub const NODES: Purpose = "nodes";
+    pub const REGISTERS: Purpose = "registers.numbers";
     pub const DEVICE: Purpose = "devices.cookie";
 }
 

@@ -17,6 +17,7 @@ const OPERATIONS: &[(&str, &str, &str)] = &[
     ("POST", "/v1/campaigns/{id}/contacts/import", "importCampaignContacts"),
     ("POST", "/v1/dnc/import", "importDncEntries"),
     ("GET", "/v1/dnc/check", "checkDnc"),
+    ("POST", "/v1/registers/{name}/files", "uploadRegisterFile"),
     ("GET", "/v1/sessions/stats", "getSessionStats"),
     ("GET", "/v1/sessions/{id}/stream", "streamSession"),
     ("POST", "/v1/sessions/{id}/say", "sayInSession"),
