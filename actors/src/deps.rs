@@ -13,6 +13,7 @@ use crate::{
     leases::{Since, Stay},
     quiet::Quiet,
     recording::sounds::Studio,
+    registers::lookup::Registers,
     router::Router,
     traces::Traces,
     trunk::board::TrunkBoard,
@@ -106,6 +107,8 @@ pub struct Shared {
     pub traces: Traces,
     /// How each trunk stands.
     pub trunks: TrunkBoard,
+    /// Lists of numbers that must not be called, and what is known of reassigned ones.
+    pub registers: Registers,
     /// What holds everybody up.
     pub holds: Holds,
     /// Whether the rows have to be looked at again.

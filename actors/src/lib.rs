@@ -40,6 +40,7 @@ pub mod quiet;
 pub mod reach;
 pub mod reconcile;
 pub mod recording;
+pub mod registers;
 pub mod restored;
 pub mod retention;
 pub mod room;

@@ -10,6 +10,7 @@ use actors::{
     credits::processor::Payments,
     deps::{Deps, Shared},
     recording::sounds::Studio,
+    registers::lookup::Registers,
     room::live_rooms::LiveRooms,
     switchboard::phones::Switchboard,
     traces::Traces,
@@ -102,6 +103,7 @@ pub(super) async fn plant(
         pacing_report: Default::default(),
         traces: Traces::new(doors.tracer),
         trunks: Default::default(),
+        registers: doors.registers,
         holds: Default::default(),
         quiet: Default::default(),
         limits: doors.limits,
@@ -149,6 +151,7 @@ struct Doors {
     providers: Providers,
     studio: Studio,
     cloning: Cloning,
+    registers: Registers,
     limits: Limits,
     tracer: Tracer,
 }
@@ -176,6 +179,7 @@ impl Doors {
             payments: settings.payments()?,
             providers: settings.providers()?,
             cloning: settings.cloning()?,
+            registers: settings.registers(links)?,
             limits: settings.limits()?,
             tracer: tracer(settings)?,
         })

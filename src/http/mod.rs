@@ -55,6 +55,8 @@ pub mod preflight;
 pub mod preflights;
 pub mod rate_limits;
 pub mod recordings;
+pub mod register_files;
+pub mod registers;
 pub mod report;
 pub mod retention;
 pub mod rooms;

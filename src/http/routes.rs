@@ -9,8 +9,9 @@ use super::{
     compliance::{check, identity, law_rules},
     concurrency, consents, contacts, credits, dnc, docs, email_messages, endpoint_deliveries, events, functions,
     imports, inbound_calls, invitations, landing, live_calls, login, mcp, mcp_tools, me, members, numbers,
-    password_reset, patience, people, person_file, preflight, recordings, report, retention, rooms, sessions, sip_trunks, sms_messages,
-    system, topups, trunk_check, twilio, unsubscribe, verified_numbers, views, voices, webhook_endpoints, workspace,
+    password_reset, patience, people, person_file, preflight, recordings, register_files, registers, report, retention,
+    rooms, sessions, sip_trunks, sms_messages, system, topups, trunk_check, twilio, unsubscribe, verified_numbers, views,
+    voices, webhook_endpoints, workspace,
 };
 use crate::{dashboard, mcp::tools, state::State};
 use actix_web::{
@@ -186,6 +187,10 @@ table! {
     GET "/v1/people/erasures" Needs(CampaignsRead), people::erasures, "List erasures; filter by `phone_number` and `email`.", gives views::List<views::ErasureView>, 200;
     GET "/v1/people/erasures/{id}" Needs(CampaignsRead), people::erasure, "Get an erasure: how far it is, what went, what stays and why.", gives views::ErasureView, 200;
     GET "/v1/people/file" Needs(CampaignsRead), people::file, "All that is kept about one person, by `?phone_number=` or `?email=`: attempts with the verdict of each rule, consents, opt-outs, calls, messages. With `?format=html` a page to print. What was said in calls is in it only if the key also has `sessions:read`, what messages said only with `sms:send` or `email:send`.", gives person_file::PersonFileView, 200;
+    GET "/v1/registers" Needs(CampaignsRead), registers::list, "List registers of numbers that must not be called: the workspace's own, and those of the operator, which serve all workspaces.", gives views::List<registers::RegisterView>, 200;
+    POST "/v1/registers/{name}/files" Needs(CampaignsWrite), register_files::upload, "Upload a register's latest file of up to 200 MiB (`Content-Type: text/csv`): a number on each line, or an area code and a number, or the columns phone_number and listed_at, named in the first line. `?fetched_at=` is the day on which its maker gave it out; `?country=` is whose national numbers it holds, where the register's name does not say so; with `?allow_shrink=true` it may hold less than half as many numbers as the file before. A file with a bad line is refused as a whole, and the one before stays; 200 if it is there already.", lasts "a file of up to 200 MiB", gives registers::RegisterView, 201;
+    GET "/v1/registers/{name}" Needs(CampaignsRead), registers::get, "Get a register: the workspace's own of that name, else the operator's.", gives registers::RegisterView, 200;
+    DELETE "/v1/registers/{name}" Needs(CampaignsWrite), registers::delete, "Delete a register of the workspace. Calls that need it are held back.", 204;
 
     POST "/v1/sessions" Needs(SessionsWrite), sessions::create, "Place a call.", takes sessions::Create, gives views::SessionView, 201;
     GET "/v1/sessions" Needs(SessionsRead), sessions::list, "List sessions; filter by `status` (several with commas), `phone_number`, `email`, `agent_id`, `campaign_id`, `contact_id`, `room_id`, `direction`, `type`, `disposition_code` and `client_reference_id`.", gives views::List<views::SessionView>, 200;

@@ -7,6 +7,7 @@ mod money;
 mod network;
 mod node;
 mod providers;
+mod registers;
 mod secret;
 mod speech;
 mod telephony;
@@ -131,6 +132,11 @@ pub struct Settings {
     pub recordings_spool: String,
     pub recordings_spool_max_mb: u64,
     pub opt_out_purge_grace: String,
+    pub registers_memory_mb: usize,
+    pub registers_mail_to: String,
+    pub reassigned_url: String,
+    pub reassigned_api_key: Secret,
+    pub reassigned_max_age_days: u32,
     pub stripe_secret_key: Secret,
     pub stripe_webhook_secret: Secret,
     pub stripe_url: String,
@@ -207,6 +213,7 @@ impl Settings {
         law::validate(self)?;
         providers::validate(self)?;
         telephony::validate(self)?;
+        registers::validate(self)?;
         money::validate(self)
     }
 
@@ -329,6 +336,11 @@ mod tests {
             ("rtp_ports", "20000-20000"),
             ("rtp_ports", "30000-70000"),
             ("blocked_prefixes", "4490"),
+            ("registers_memory_mb", "0"),
+            ("registers_mail_to", "nobody"),
+            ("reassigned_url", "reassigned.example.com"),
+            ("reassigned_api_key", "key-1"),
+            ("reassigned_max_age_days", "0"),
             ("stripe_secret_key", "pk_live_0123456789abcdef"),
             ("stripe_webhook_secret", "sk_live_0123456789abcdef"),
             ("topup_min_cents", "49"),

@@ -24,6 +24,7 @@ const OPERATIONS: &[(&str, &str, &str)] = &[
     ("DELETE", "/v1/people", "erasePerson"),
     ("GET", "/v1/people/erasures", "listErasures"),
     ("GET", "/v1/people/file", "getPersonFile"),
+    ("POST", "/v1/registers/{name}/files", "uploadRegisterFile"),
     ("GET", "/v1/sessions/stats", "getSessionStats"),
     ("GET", "/v1/sessions/{id}/stream", "streamSession"),
     ("POST", "/v1/sessions/{id}/say", "sayInSession"),

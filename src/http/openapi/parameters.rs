@@ -127,6 +127,11 @@ const MEANINGS: &[(&str, &str)] = &[
     ("/v1/people/file email", "The person's address."),
     ("/v1/people/file format", "A page to print, or JSON."),
     ("name", "How the name begins, in any case."),
+    ("/v1/registers/{name} name", "As rules name it, such as `us_dnc`."),
+    ("/v1/registers/{name}/files name", "As rules name it, such as `us_dnc`; or a name of your own, 2 to 32 small letters, digits and `_`."),
+    ("fetched_at", "The day on which its maker gave the file out, or the time; not in the future."),
+    ("country", "Two letters of ISO 3166-1. Default: the register's, else the workspace's."),
+    ("allow_shrink", "`true`: the file is whole, though it holds less than half as many numbers as the one before."),
     ("/v1/sessions status", "Only those with one of these; several with commas between them."),
     ("/v1/sessions type", "Only calls on the phone, or only those in rooms."),
     ("/v1/events/stream Last-Event-ID", "Begin after this event: the `id` of the last one that was read."),
@@ -189,7 +194,10 @@ pub(super) fn parameters(route: &Route, contracts: &mut Contracts) -> Vec<Value>
     filters.retain(|name| known.insert(*name));
     for name in filters {
         let filter = filter(route.path, name, contracts, &told);
-        let is_needed = (route.path, name) == ("/v1/dnc/{id}", "reason");
+        let is_needed = matches!(
+            (route.path, name),
+            ("/v1/dnc/{id}", "reason") | ("/v1/registers/{name}/files", "fetched_at")
+        );
         all.push(if is_needed { needed(filter) } else { filter });
     }
     // As EventSource sends it when it connects again.
@@ -211,7 +219,7 @@ fn filter(path: &str, name: &str, contracts: &mut Contracts, told: &dyn Fn(&str,
     let choice = CHOICES.iter().find(|(known, field, _)| of(known, field));
     let schema = match (choice, name) {
         (Some((.., schema)), _) => contracts.asked(*schema),
-        (None, "removed") => json!({ "type": "boolean" }),
+        (None, "removed" | "allow_shrink") => json!({ "type": "boolean" }),
         (None, _) => json!({ "type": "string" }),
     };
     if !SEVERAL.iter().any(|(known, field)| of(known, field)) {

@@ -44,6 +44,10 @@ const TAGS: &[(&str, &str)] = &[
     ("numbers", "Numbers that calls come from, and that agents answer."),
     ("questions", "What agents ask."),
     ("recordings", "What was said, as sound."),
+    (
+        "registers",
+        "Lists of numbers that must not be called, such as the national ones.",
+    ),
     ("sip_trunks", "The ways to carriers and PBXs."),
     ("sms_messages", "SMS to people, and from them."),
     ("verified_numbers", "Numbers that test keys may call."),
