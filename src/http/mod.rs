@@ -8,6 +8,7 @@ pub mod bulkheads;
 pub mod call_stats;
 pub mod caller;
 pub mod campaigns;
+pub mod compliance;
 pub mod concurrency;
 pub mod console;
 pub mod contacts;

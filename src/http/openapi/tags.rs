@@ -29,6 +29,10 @@ const TAGS: &[(&str, &str)] = &[
     ("me", "The key you are using."),
     ("_sandbox", "What the outside does, simulated with a test key."),
     ("answers", "What people answered to the questions of agents."),
+    (
+        "compliance",
+        "The record that proves each attempt: with which law it was made, and what came of it.",
+    ),
     ("contacts", "People in campaigns, found wherever they are."),
     ("credits", "What is left to spend, every movement of it, and top-ups."),
     ("dnc", "Whom nobody may call or write to."),
