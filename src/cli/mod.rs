@@ -3,6 +3,7 @@ pub mod audit;
 mod backup;
 pub mod clock;
 pub mod commands;
+mod compliance;
 pub mod credits;
 pub mod demo;
 pub mod dispatch;
@@ -115,6 +116,9 @@ pub enum Command {
     /// Print what is stored, for a program that checks it, or who changed whose access
     #[command(subcommand)]
     Audit(audit::Audit),
+    /// Check what was exported of the record of attempts, without a server
+    #[command(subcommand)]
+    Compliance(compliance::Compliance),
     /// Find out what would keep the service from its work
     Doctor(doctor::Doctor),
     /// Make a file that holds the whole database and the recordings
@@ -152,6 +156,7 @@ impl Command {
             Command::Clock(command) => command.run(config, json).await,
             Command::Secrets(command) => command.run(config, json).await,
             Command::Audit(command) => command.run(config).await,
+            Command::Compliance(command) => command.run(json),
             Command::Doctor(command) => command.run(config, json).await,
             Command::Backup(command) => command.run(config, json).await,
             Command::Restore(command) => command.run(config, json).await,
