@@ -1,9 +1,5 @@
 //! A text that comes in: stored once, and, where it says STOP, START or HELP, obeyed in the same transaction and answered once.
-use crate::{
-    deps::Deps,
-    dnc::{DncOutcome, place},
-    verify,
-};
+use crate::{deps::Deps, dnc::place, verify};
 use entities::{
     Result, boxed,
     dnc::{self, Source},
@@ -91,8 +87,9 @@ pub async fn receive(deps: &Deps, owner: (TenantId, Env), id: SmsId, arriving: A
                         let entry = stop(entry, person);
                         let (row, outcome) = place(db, owner, entry, now).await?.write(&mut commit);
                         let can_return = row.source == Source::SmsStop;
-                        let is_news = matches!(outcome, DncOutcome::New | DncOutcome::Wider);
-                        is_news.then(|| if can_return { STOPPED } else { STOPPED_FOR_GOOD }.to_owned())
+                        outcome
+                            .bars_more()
+                            .then(|| if can_return { STOPPED } else { STOPPED_FOR_GOOD }.to_owned())
                     }
                     (Some(Wish::Start), Some(person)) => {
                         let known = dnc::of_number(db, owner, person).await?;
