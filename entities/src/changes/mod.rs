@@ -222,20 +222,24 @@ mod tests {
                 ..Changes::default()
             },
             Changes {
-                revocations: vec![consent::Revocation {
-                    tenant_id: tenant,
-                    env: Env::Test,
-                    what: consent::Revoked::One(ConsentId(nil)),
-                    channels: dnc::Channels::of(Vec::new()),
-                    given_by: None,
-                    at: Moment::from_millis(0),
-                    by: None,
-                    reason: String::new(),
-                    seq: 0,
-                }],
+                revocations: vec![revocation(tenant)],
                 ..Changes::default()
             },
         ]
+    }
+
+    fn revocation(tenant_id: TenantId) -> consent::Revocation {
+        consent::Revocation {
+            tenant_id,
+            env: Env::Test,
+            what: consent::Revoked::One(ConsentId(Uuid::nil())),
+            channels: dnc::Channels(Vec::new()),
+            given_by: None,
+            at: Moment::from_millis(0),
+            by: None,
+            reason: String::new(),
+            seq: 0,
+        }
     }
 
     #[test]
