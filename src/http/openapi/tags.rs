@@ -37,7 +37,6 @@ const TAGS: &[(&str, &str)] = &[
     ("contacts", "People in campaigns, found wherever they are."),
     ("credits", "What is left to spend, every movement of it, and top-ups."),
     ("dnc", "Whom nobody may call or write to."),
-    ("compliance", "What the law asks of calls and messages, and who you are by law."),
     ("people", "All that is kept about one person: told, and erased."),
     ("email_messages", "E-mails to people."),
     (

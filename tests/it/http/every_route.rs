@@ -80,6 +80,8 @@ on_both! {
         let endpoint = owner.webhook(&receiver).await;
         let event = owner.events().await[0]["id"].as_str().unwrap().to_owned();
         let entry = owner.api.post("/v1/dnc", json!({ "phone_number": "+15002349999" })).await.ok()["id"].as_str().unwrap().to_owned();
+        let agreed = json!({ "phone_number": "+15002340001", "seller": "Acme", "channels": ["phone"], "purposes": ["service"], "tier": "express", "method": "desk", "given_at": "2027-01-02T13:00:00Z" });
+        let consent = owner.api.post("/v1/consents", agreed).await.ok()["id"].as_str().unwrap().to_owned();
         let import = owner.api.upload("/v1/dnc/import", "phone_number\n+15002349998\n").await.ok()["id"].as_str().unwrap().to_owned();
         let export = owner.api.post("/v1/compliance/exports", json!({})).await.ok()["id"].as_str().unwrap().to_owned();
         let schema = json!({ "type": "object" });
@@ -113,6 +115,7 @@ on_both! {
                 "webhook_endpoints" => &endpoint,
                 "events" => &event,
                 "dnc" => &entry,
+                "consents" => &consent,
                 "imports" => &import,
                 "functions" => &function,
                 "numbers" => &number,

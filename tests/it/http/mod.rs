@@ -1,6 +1,8 @@
 //! The API's frame: who may come in, what is refused and how, streams.
 mod access;
 mod bad_input;
+mod consents;
+mod consents_taken_back;
 mod console;
 mod dashboard;
 mod described;
