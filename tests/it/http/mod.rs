@@ -11,6 +11,7 @@ mod limits;
 mod lists;
 mod mcp;
 mod members;
+mod registers;
 mod retention;
 mod room_page;
 mod strangers;
