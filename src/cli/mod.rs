@@ -15,6 +15,7 @@ mod mcp;
 mod members;
 pub mod nodes;
 mod numbers;
+mod registers;
 mod retention;
 pub mod secrets;
 pub mod serve;
@@ -98,6 +99,9 @@ pub enum Command {
     /// Give credits to a workspace, or show what it has
     #[command(subcommand)]
     Credits(credits::Credits),
+    /// Upload and list registers of numbers that must not be called, for all workspaces
+    #[command(subcommand)]
+    Registers(registers::Registers),
     /// Stop all calls and messages of all workspaces, or resume them
     #[command(subcommand)]
     Dispatch(dispatch::Dispatch),
@@ -150,6 +154,7 @@ impl Command {
             Command::Keys(command) => command.run(config, json).await,
             Command::Tenant(command) => command.run(config, json).await,
             Command::Credits(command) => command.run(config, json).await,
+            Command::Registers(command) => command.run(config, json).await,
             Command::Dispatch(command) => command.run(config, json).await,
             Command::Nodes(command) => command.run(config, json).await,
             Command::Sip(command) => command.run(config, json).await,

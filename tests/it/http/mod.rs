@@ -13,6 +13,7 @@ mod limits;
 mod lists;
 mod mcp;
 mod members;
+mod registers;
 mod retention;
 mod room_page;
 mod strangers;
