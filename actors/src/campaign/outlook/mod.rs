@@ -1,6 +1,9 @@
 //! What is to be expected of a campaign: who can be called, who cannot and why, and when it will be through. By the rules that the
 //! dispatcher asks, contact by contact: what is said here is what will happen, if nobody changes anything.
 mod forecast;
+mod law;
+
+pub use law::{LawCount, LawCounts};
 
 use crate::{
     deps::Deps,
@@ -37,6 +40,8 @@ pub struct Outlook {
     /// Calls per second that can be expected.
     pub calls_per_second: f64,
     pub finishes_at: Option<Moment>,
+    /// What the law keeps from being reached, rule by rule.
+    pub law: LawCounts,
 }
 
 /// Who will be skipped. Somebody who was called before fails instead, and is not among them.
@@ -89,6 +94,7 @@ pub async fn look(deps: &Deps, row: &Row) -> Result<Outlook> {
         skips: Skips::default(),
         capped: 0,
         open: 0,
+        law: LawCounts::default(),
     };
     list.read().await?;
     let calls_per_second = rate(deps, row, Concurrency::of(&tenant, &deps.limits)).await?;
@@ -98,6 +104,7 @@ pub async fn look(deps: &Deps, row: &Row) -> Result<Outlook> {
         mut skips,
         capped,
         open,
+        law,
         ..
     } = list;
     let found = forecast(deps, row, &rules, &groups, runs, calls_per_second).await?;
@@ -111,6 +118,7 @@ pub async fn look(deps: &Deps, row: &Row) -> Result<Outlook> {
         capped,
         calls_per_second,
         finishes_at: found.finishes_at,
+        law,
     })
 }
 
@@ -130,6 +138,7 @@ struct List<'a> {
     skips: Skips,
     capped: i64,
     open: i64,
+    law: LawCounts,
 }
 
 /// What becomes of one contact, were it alone.
