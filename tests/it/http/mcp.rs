@@ -176,6 +176,11 @@ fn asked(lived: &Lived) -> Vec<(&'static str, Value, String)> {
             r#""seller":"Acme""#.into(),
         ),
         (
+            "check_compliance",
+            json!({ "region": "FR", "at": "2026-08-11", "purpose": "marketing" }),
+            r#""pack_version":""#.into(),
+        ),
+        (
             "list_events",
             json!({ "event_type": "session.ended", "subject_id": session }),
             session.clone(),
