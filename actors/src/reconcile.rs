@@ -3,11 +3,13 @@
 //!
 //! A service at rest is not asked everything each time: see [`reconcile_unless_quiet`].
 use crate::{
+    attempts::exports, caller_health,
     campaign::{actor::check_drained, review},
+    consent::files,
     credits::{grants, payments},
     delivery,
     deps::Deps,
-    evaluate, holds, import,
+    erasure, evaluate, holds, import,
     leases::Of,
     quiet::LOOK_AT_LEAST_EVERY,
     recording::spooling,
@@ -78,16 +80,20 @@ pub async fn reconcile(deps: &Deps) -> Result<()> {
         endpoints(deps).await,
         // What speaks with a peer keeps its own time, and is restarted if it panics.
         look_at_all(deps).await,
+        caller_health::look(deps).await,
         left_by_others(deps).await,
     ];
     let at_work = [
         to_settle,
         recoveries(deps).await,
         imports(deps).await,
+        erasures(deps).await,
+        exports_at_work(deps).await,
         recordings(deps).await,
         messages(deps).await,
         voices(deps).await,
         samples::sweep(deps).await,
+        files::sweep(deps).await,
         evaluations(deps).await,
         payments::reconcile(deps).await,
         sessions(deps).await,
@@ -123,6 +129,7 @@ async fn comes_due(deps: &Deps, by: Moment) -> Result<bool> {
         || !entities::room::due(db, share, soon, 1).await?.is_empty()
         || !entities::campaign::unattended(db, share, soon).await?.is_empty()
         || samples::comes_due(deps, by).await?
+        || files::comes_due(deps, by).await?
         || payments::comes_due(deps, by).await?)
 }
 
@@ -158,6 +165,23 @@ async fn imports(deps: &Deps) -> Result<bool> {
     let running = entities::import::running(&deps.db.read, deps.share()).await?;
     for job in &running {
         import::run(deps, *job);
+    }
+    Ok(!running.is_empty())
+}
+
+/// What was in use when it was to be erased may not be any more.
+async fn erasures(deps: &Deps) -> Result<bool> {
+    let tenants = entities::erasure::tenants_at_work(&deps.db.read, deps.share()).await?;
+    for tenant in &tenants {
+        erasure::run(deps, *tenant);
+    }
+    Ok(!tenants.is_empty())
+}
+
+async fn exports_at_work(deps: &Deps) -> Result<bool> {
+    let running = entities::compliance_export::running(&deps.db.read, deps.share()).await?;
+    for job in &running {
+        exports::run(deps, *job);
     }
     Ok(!running.is_empty())
 }

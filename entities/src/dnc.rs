@@ -54,6 +54,16 @@ pub enum Source {
     Import,
 }
 
+impl Source {
+    /// Has the person said so to the service itself?
+    pub fn is_own_wish(self) -> bool {
+        match self {
+            Source::OptOutVoice | Source::SmsStop | Source::Unsubscribe => true,
+            Source::Manual | Source::Import => false,
+        }
+    }
+}
+
 #[sea_orm::model]
 #[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
 #[sea_orm(table_name = "dnc_entries")]
@@ -69,6 +79,10 @@ pub struct Model {
     pub reason: Option<String>,
     pub source: Source,
     pub session_id: Option<SessionId>,
+    /// When the person asked for it, as whoever added it says.
+    pub requested_at: Option<Moment>,
+    /// When the person has last said it to the service itself, whoever else had put them on the list before.
+    pub opted_out_at: Option<Moment>,
     /// Who has added it; none: the person it is about.
     pub created_by: Option<String>,
     /// Its place among all commits; the writer gives it.
@@ -81,6 +95,15 @@ pub struct Model {
     pub created_at: Moment,
 }
 impl ActiveModelBehavior for ActiveModel {}
+
+impl Model {
+    /// When the person has last opted out; none: others have put them on the list.
+    pub fn own_wish_at(&self) -> Option<Moment> {
+        // Entries from before that was kept say it by their source.
+        let by_source = self.source.is_own_wish().then_some(self.created_at);
+        self.opted_out_at.or(by_source)
+    }
+}
 
 /// Written out, not bound: only so do the databases see that the small indexes of what is barred serve.
 fn is_barred() -> Expr {

@@ -62,6 +62,11 @@ impl Author {
         }
     }
 
+    /// The user's address; none: the operator.
+    pub fn email(&self) -> Option<String> {
+        self.user.as_ref().map(|user| user.email.to_string())
+    }
+
     /// None: the operator.
     pub fn user_id(&self) -> Option<UserId> {
         self.user.as_ref().map(|user| user.id)

@@ -6,9 +6,10 @@ use entities::{
     bulk::{self, OnConflict},
     connection::Connection,
     ids::TenantId,
+    legal_identity::{self, Identity},
     retention::{self, Retention},
     tenant,
-    values::{Countries, Country, Zone},
+    values::{Countries, Country, Moment, Zone},
 };
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -120,3 +121,49 @@ pub async fn change_retention(
         .await?;
     Ok(kept.settings())
 }
+
+/// Who the workspace is by law; noted in the audit log. `Stale`: somebody else changed it since it was `known`.
+pub async fn change_identity(
+    db: &Connection,
+    by: &Author,
+    tenant: &tenant::Model,
+    known: &legal_identity::Model,
+    asked: &Identity,
+) -> Result<legal_identity::Model> {
+    let (row, others) = set_identity(db, known, asked, by.email(), by.now()).await?;
+    if !others.is_empty() {
+        by.note(db, tenant.id, Action::WorkspaceChanged, &tenant.slug, &others)
+            .await?;
+    }
+    Ok(row)
+}
+
+/// The same for whoever is no author, such as an API key; answers each part that is another, with what it is now. Nothing new writes
+/// nothing.
+pub async fn set_identity(
+    db: &Connection,
+    known: &legal_identity::Model,
+    asked: &Identity,
+    by: Option<String>,
+    now: Moment,
+) -> Result<(legal_identity::Model, Vec<(&'static str, Value)>)> {
+    let (before, after) = (json!(known.identity()), json!(asked));
+    if before == after {
+        return Ok((known.clone(), Vec::new()));
+    }
+    let row = known.changed(asked, by, now);
+    legal_identity::set(db, &row).await?;
+    let others = IDENTITY.into_iter().filter(|part| before[*part] != after[*part]);
+    let others = others.map(|part| (part, after[part].clone())).collect();
+    Ok((row, others))
+}
+
+/// Its parts.
+const IDENTITY: [&str; 6] = [
+    "registered_name",
+    "trade_name",
+    "callback_number",
+    "toll_free_number",
+    "postal_address",
+    "registrations",
+];

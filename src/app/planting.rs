@@ -10,6 +10,7 @@ use actors::{
     credits::processor::Payments,
     deps::{Deps, Shared},
     recording::sounds::Studio,
+    registers::lookup::Registers,
     room::live_rooms::LiveRooms,
     switchboard::phones::Switchboard,
     traces::Traces,
@@ -64,6 +65,7 @@ pub(super) async fn plant(
         .collect();
     let arbiter_handles: Vec<_> = arbiters.iter().map(actix_rt::Arbiter::handle).collect();
     let leases = opened.fence.leases().clone();
+    let law = settings.law()?;
     let (deps, tree) = tree::plant(&arbiter_handles, clock, &leases, |router| Shared {
         db: opened.db,
         clock: clock.clone(),
@@ -85,8 +87,10 @@ pub(super) async fn plant(
         },
         recoveries: Default::default(),
         imports: Default::default(),
+        exports: Default::default(),
         closings: Default::default(),
         reviews: Default::default(),
+        erasures: Default::default(),
         restores: Default::default(),
         evaluations: Default::default(),
         providers: doors.providers,
@@ -99,9 +103,11 @@ pub(super) async fn plant(
         pacing_report: Default::default(),
         traces: Traces::new(doors.tracer),
         trunks: Default::default(),
+        registers: doors.registers,
         holds: Default::default(),
         quiet: Default::default(),
         limits: doors.limits,
+        law,
         base_url: settings.public_url().into(),
         runtime: handle,
         router,
@@ -145,6 +151,7 @@ struct Doors {
     providers: Providers,
     studio: Studio,
     cloning: Cloning,
+    registers: Registers,
     limits: Limits,
     tracer: Tracer,
 }
@@ -172,6 +179,7 @@ impl Doors {
             payments: settings.payments()?,
             providers: settings.providers()?,
             cloning: settings.cloning()?,
+            registers: settings.registers(links)?,
             limits: settings.limits()?,
             tracer: tracer(settings)?,
         })

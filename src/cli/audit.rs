@@ -16,7 +16,7 @@ use entities::{
     campaign::{self},
     campaign_move,
     connection::Connection,
-    contact,
+    consent, contact,
     db::Location,
     delivery, delivery_attempt, dial, dnc, evaluation, event,
     ids::TenantId,
@@ -142,6 +142,8 @@ impl<W: Write> Dump<'_, W> {
         let place = |row: &evaluation::Model| (row.tenant_id, row.session_id);
         self.table(evaluation::all_after, place, evaluation_line).await?;
         self.table(dnc::all_after, |row| (row.tenant_id, row.id), dnc_line)
+            .await?;
+        self.table(consent::all_after, |row| (row.tenant_id, row.id), consent_line)
             .await?;
         self.messages().await?;
         self.table(topup::all_after, |row| (row.tenant_id, row.id), topup_line)

@@ -7,6 +7,7 @@ pub mod credits;
 pub mod demo;
 pub mod dispatch;
 mod doctor;
+mod identity;
 pub mod keys;
 pub mod listen;
 mod mcp;

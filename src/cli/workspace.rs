@@ -1,7 +1,7 @@
 //! `callboard workspace`: workspaces and who belongs to them. Works beside a running `serve`, which looks at the same rows.
 use super::{
     commands::{open, password_from_stdin, print, write},
-    members, numbers, retention,
+    identity, members, numbers, retention,
 };
 use crate::{
     access::{Author, DEFAULT_CONCURRENCY, NewWorkspace},
@@ -76,6 +76,13 @@ pub enum Workspace {
         workspace: String,
         #[command(flatten)]
         asked: retention::Asked,
+    },
+    /// Show who the workspace is by law, or change it: what is said at the start of live calls and stands under its mails
+    Identity {
+        #[arg(long)]
+        workspace: String,
+        #[command(flatten)]
+        asked: identity::Asked,
     },
     /// Let the workspace's test keys call a number outside the sandbox block
     VerifyNumber {
@@ -164,6 +171,9 @@ impl Workspace {
             Workspace::Retention { workspace, asked } => {
                 let by = Author::operator(ids, clock.now());
                 retention::run(&settings, &db, &by, (&workspace, asked), json).await?;
+            }
+            Workspace::Identity { workspace, asked } => {
+                identity::run(&db, &Author::operator(ids, clock.now()), (&workspace, asked), json).await?;
             }
             Workspace::VerifyNumber { workspace, number } => {
                 verify_number(&db, (&ids, clock.now()), (&workspace, &number), json).await?;

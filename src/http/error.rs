@@ -137,6 +137,7 @@ impl ApiError {
             Error::ConcurrencyFull { .. } => (Code::ConcurrencyFull, error.to_string(), None),
             Error::NumberNotVerified => (Code::NumberNotVerified, error.to_string(), Some("to_number".into())),
             Error::RecipientOnDnc => (Code::RecipientOnDnc, error.to_string(), Some("to_number".into())),
+            Error::ComplianceBlocked { rule, .. } => (Code::ComplianceBlocked, error.to_string(), Some(rule.clone())),
             Error::OutsideCallingHours { .. } => {
                 (Code::OutsideCallingHours, error.to_string(), Some("to_number".into()))
             }

@@ -8,6 +8,7 @@ use super::{
     error::{ApiError, ApiResult, Code, NotKept},
     extract,
     in_flight::Running,
+    register_files,
     voices::{Fingerprint, Form},
 };
 use crate::state::State;
@@ -99,6 +100,10 @@ pub async fn once(
     if key.is_empty() || key.len() > 255 {
         let error = ApiError::validation("Idempotency-Key", "must have 1 to 255 characters");
         return Ok(request.into_response(error.error_response()));
+    }
+    if register_files::is_one(request.request()) {
+        // Too large to be held, and the same file a second time changes nothing.
+        return Ok(next.call(request).await?.map_into_boxed_body());
     }
     if Form::is_one(request.request()) {
         return once_streamed(state, caller, key, request, next).await;

@@ -21,6 +21,7 @@ use super::{
 };
 use contracts::Contracts;
 use marks::SCOPE;
+use rules::consent::evidence;
 use serde_json::{Map, Value, json};
 
 /// Who is asked about this API: not whoever wrote the service, but whoever runs it.
@@ -120,7 +121,7 @@ fn operation(route: &Route, contracts: &mut Contracts) -> Value {
 }
 
 /// Requests that are whole without a body.
-const MAY_LACK_BODY: [&str; 4] = ["/duplicate", "/transfer", "/replay", "/rotate_secret"];
+const MAY_LACK_BODY: [&str; 5] = ["/duplicate", "/transfer", "/replay", "/rotate_secret", "/revoke"];
 
 fn body(route: &Route, contracts: &mut Contracts) -> Option<Value> {
     let texts = |kind: &str| json!({ "required": true, "content": { kind: { "schema": { "type": "string" } } } });
@@ -129,6 +130,14 @@ fn body(route: &Route, contracts: &mut Contracts) -> Option<Value> {
     }
     if route.summary.contains("`application/sdp`") {
         return Some(texts("application/sdp"));
+    }
+    if route.method == "PUT" && route.path.ends_with("/evidence") {
+        let file = json!({ "schema": { "type": "string", "format": "binary" } });
+        let content: Map<String, Value> = evidence::KINDS
+            .iter()
+            .map(|kind| (kind.content_type.to_owned(), file.clone()))
+            .collect();
+        return Some(json!({ "required": true, "content": content }));
     }
     if route.path == "/mcp" {
         // JSON-RPC says what is in it.

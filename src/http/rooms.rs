@@ -3,7 +3,6 @@ use super::{
     caller::Caller,
     error::ApiResult,
     extract::{Id, Json, Nothing, Params},
-    sessions,
     traced::Traced,
     views::List,
 };
@@ -251,21 +250,6 @@ pub async fn hang_up(state: &State, row: &Model, command: SessionCommand) -> Api
 /// DELETE /v1/rooms/{id}: what was said and recorded in it is removed too; what it cost and its events stay.
 pub async fn delete(state: Data<State>, caller: Caller, Id(id): Id<RoomId>) -> ApiResult<HttpResponse> {
     let row = store::load(&state.deps.db.read, caller.own(id)).await?;
-    if row.ended_at.is_none() {
-        return Err(Error::InvalidState {
-            kind: "room",
-            state: "open",
-            command: "be deleted",
-            hint: "end it first",
-        }
-        .into());
-    }
-    // The talk first: a crash in between leaves a room that can be deleted again.
-    match session::load(&state.deps.db.read, row.session()).await {
-        Ok(call) => sessions::erase(&state, &call).await?,
-        Err(Error::NotFound(_)) => {}
-        Err(error) => return Err(error.into()),
-    }
-    state.deps.router.rooms().request(row.key(), Command::Delete).await?;
+    room::erase(&state.deps, &row).await?;
     Ok(HttpResponse::NoContent().finish())
 }

@@ -5,10 +5,13 @@
 use super::{
     account, agents, answers, api_keys, call_stats,
     caller::Access::{self, *},
-    campaigns, concurrency, contacts, credits, dnc, docs, email_messages, endpoint_deliveries, events, functions,
+    campaigns,
+    compliance::{check, identity, law_rules},
+    concurrency, consents, contacts, credits, dnc, docs, email_messages, endpoint_deliveries, events, functions,
     imports, inbound_calls, invitations, landing, live_calls, login, mcp, mcp_tools, me, members, numbers,
-    password_reset, patience, preflight, recordings, report, retention, rooms, sessions, sip_trunks, sms_messages,
-    system, topups, trunk_check, twilio, unsubscribe, verified_numbers, views, voices, webhook_endpoints, workspace,
+    password_reset, patience, people, person_file, preflight, recordings, register_files, registers, report, retention,
+    rooms, sessions, sip_trunks, sms_messages, system, topups, trunk_check, twilio, unsubscribe, verified_numbers, views,
+    voices, webhook_endpoints, workspace,
 };
 use crate::{dashboard, mcp::tools, state::State};
 use actix_web::{
@@ -164,7 +167,30 @@ table! {
     GET "/v1/dnc" Needs(CampaignsRead), dnc::list, "List the do-not-call list; filter by `phone_number`, `email` and `source`; `?removed=true` lists those that were taken off.", gives views::List<dnc::DncView>, 200;
     POST "/v1/dnc/import" Needs(CampaignsWrite), dnc::import, "Read entries from a CSV file of up to 10 MiB (`Content-Type: text/csv`); finishes later.", gives imports::ImportView, 202;
     GET "/v1/dnc/check" Needs(CampaignsRead), dnc::check, "Is a number (`?phone_number=`) or an address (`?email=`) on the do-not-call list?", gives dnc::CheckView, 200;
-    DELETE "/v1/dnc/{id}" Needs(CampaignsWrite), dnc::delete, "Take an entry off the do-not-call list. `?reason=` is kept.", 204;
+    DELETE "/v1/dnc/{id}" Needs(CampaignsWrite), dnc::delete, "Take an entry off the do-not-call list. `?reason=` is kept. In the live environment whoever has opted out must have agreed anew: the consents that they have given later must cover all that the entry bars.", 204;
+
+    POST "/v1/consents" Needs(CampaignsWrite), consents::create, "Record that somebody agreed to be called or written to; 200 if it is there already.", takes rules::consent::ConsentGiven, gives views::ConsentRecordView, 201;
+    GET "/v1/consents" Needs(CampaignsRead), consents::list, "List consents without their texts; filter by `phone_number`, `email`, `seller`, `tier`, `purpose` and `status`.", gives views::List<views::ConsentRecordView>, 200;
+    POST "/v1/consents/import" Needs(CampaignsWrite), consents::import, "Read consents from a CSV file of up to 10 MiB (`Content-Type: text/csv`); finishes later.", gives imports::ImportView, 202;
+    GET "/v1/consents/{id}" Needs(CampaignsRead), consents::get, "Get a consent with its texts, when it was last used, and until when it is kept.", gives views::ConsentRecordView, 200;
+    POST "/v1/consents/{id}/revoke" Needs(CampaignsWrite), consents::revoke, "Take a consent back, and put the person on the do-not-call list in the same moment; a second time changes nothing.", takes consents::Revoke, gives views::ConsentRecordView, 200;
+    DELETE "/v1/consents/{id}" Needs(CampaignsWrite), consents::delete, "Delete a consent. In the live environment not before the law wants it no longer: five years after it was given, and after each use.", 204;
+    PUT "/v1/consents/{id}/evidence" Needs(CampaignsWrite), consents::attach, "Add the file that proves a consent, of up to 10 MiB, as the body: PDF, image, sound or plain text. It is not replaced.", gives views::ConsentRecordView, 200;
+    GET "/v1/consents/{id}/evidence" Needs(CampaignsRead), consents::download, "The file that proves a consent.", 200;
+
+    GET "/v1/compliance/check" Needs(CampaignsRead), check::check, "What the law would say of one attempt, anywhere and at any time: every rule with its source and who must mend what. `?to=` is a number or an address, `?region=` a place (`FR`, `US-FL`), `?at=` a date or a time. Further: `?channel=`, `?purpose=`, `?audience=`, `?vertical=`, `?seller=`, `?subject=`, `?language=`, `?from=`, `?timezone=`, `?consent=` (as if there were one of that tier) and `?cloned_voice=`. Nothing is stored.", gives views::LawCheckView, 200;
+    GET "/v1/compliance/rules" Needs(CampaignsRead), law_rules::list, "The rules of the law pack, of one place (`?place=`), purpose (`?purpose=`), audience (`?audience=`), channel (`?channel=`) and day (`?at=`) if need be.", gives views::List<views::LawRuleView>, 200;
+    GET "/v1/compliance/identity" Needs(CampaignsRead), identity::get, "Who the workspace is by law: what is said at the start of live calls and stands under its mails.", gives views::IdentityView, 200;
+    PATCH "/v1/compliance/identity" Needs(CampaignsWrite), identity::change, "Change who the workspace is by law (JSON merge patch). It holds from the next dial on.", takes super::patch::Patch<entities::legal_identity::Identity>, gives views::IdentityView, 200;
+
+    DELETE "/v1/people" Needs(CampaignsWrite), people::erase, "Erase a person, by `?phone_number=` or `?email=`: contacts, messages, what was said in calls, and what names the person in the record of attempts; finishes later. What the law keeps stays. 409 while a call with the person is live.", gives views::ErasureView, 202;
+    GET "/v1/people/erasures" Needs(CampaignsRead), people::erasures, "List erasures; filter by `phone_number` and `email`.", gives views::List<views::ErasureView>, 200;
+    GET "/v1/people/erasures/{id}" Needs(CampaignsRead), people::erasure, "Get an erasure: how far it is, what went, what stays and why.", gives views::ErasureView, 200;
+    GET "/v1/people/file" Needs(CampaignsRead), people::file, "All that is kept about one person, by `?phone_number=` or `?email=`: attempts with the verdict of each rule, consents, opt-outs, calls, messages. With `?format=html` a page to print. What was said in calls is in it only if the key also has `sessions:read`, what messages said only with `sms:send` or `email:send`.", gives person_file::PersonFileView, 200;
+    GET "/v1/registers" Needs(CampaignsRead), registers::list, "List registers of numbers that must not be called: the workspace's own, and those of the operator, which serve all workspaces.", gives views::List<registers::RegisterView>, 200;
+    POST "/v1/registers/{name}/files" Needs(CampaignsWrite), register_files::upload, "Upload a register's latest file of up to 200 MiB (`Content-Type: text/csv`): a number on each line, or an area code and a number, or the columns phone_number and listed_at, named in the first line. `?fetched_at=` is the day on which its maker gave it out; `?country=` is whose national numbers it holds, where the register's name does not say so; with `?allow_shrink=true` it may hold less than half as many numbers as the file before. A file with a bad line is refused as a whole, and the one before stays; 200 if it is there already.", lasts "a file of up to 200 MiB", gives registers::RegisterView, 201;
+    GET "/v1/registers/{name}" Needs(CampaignsRead), registers::get, "Get a register: the workspace's own of that name, else the operator's.", gives registers::RegisterView, 200;
+    DELETE "/v1/registers/{name}" Needs(CampaignsWrite), registers::delete, "Delete a register of the workspace. Calls that need it are held back.", 204;
 
     POST "/v1/sessions" Needs(SessionsWrite), sessions::create, "Place a call.", takes sessions::Create, gives views::SessionView, 201;
     GET "/v1/sessions" Needs(SessionsRead), sessions::list, "List sessions; filter by `status` (several with commas), `phone_number`, `email`, `agent_id`, `campaign_id`, `contact_id`, `room_id`, `direction`, `type`, `disposition_code` and `client_reference_id`.", gives views::List<views::SessionView>, 200;
@@ -259,6 +285,8 @@ table! {
     PATCH "/v1/_internal/t/{slug}" Member(Role::Owner), workspace::change, "Change a workspace's name, country or time zone (JSON merge patch).", takes super::patch::Patch<workspace::WorkspaceSettings>, gives views::WorkspaceView, 200;
     GET "/v1/_internal/t/{slug}/retention" Member(Role::Viewer), retention::get, "How long a workspace keeps what it has done.", gives entities::retention::Retention, 200;
     PATCH "/v1/_internal/t/{slug}/retention" Member(Role::Owner), retention::change, "Change how long a workspace keeps what it has done (JSON merge patch). What is too old then goes within the hour, and does not come back.", takes super::patch::Patch<entities::retention::Retention>, gives entities::retention::Retention, 200;
+    GET "/v1/_internal/t/{slug}/identity" Member(Role::Viewer), identity::of_member, "Who a workspace is by law.", gives views::IdentityView, 200;
+    PATCH "/v1/_internal/t/{slug}/identity" Member(Role::Owner), identity::change_by_member, "Change who a workspace is by law (JSON merge patch).", takes super::patch::Patch<entities::legal_identity::Identity>, gives views::IdentityView, 200;
     GET "/v1/_internal/t/{slug}/members" Member(Role::Viewer), members::list, "List the members of a workspace.", gives views::List<members::MemberView>, 200;
     POST "/v1/_internal/t/{slug}/members" Fresh(Role::Owner), members::add, "Add an existing user as a member.", takes members::Add, gives members::MemberView, 201;
     PATCH "/v1/_internal/t/{slug}/members/{id}" Fresh(Role::Owner), members::change, "Give a member another role. The member's sessions end.", takes members::Change, gives members::MemberView, 200;

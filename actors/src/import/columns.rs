@@ -6,6 +6,7 @@ use entities::{
     import::{Delimiter, Kind},
     values::Variables,
 };
+use rules::consent;
 use serde_json::{Map, Value};
 
 /// Columns of one file.
@@ -29,10 +30,13 @@ impl Columns {
                 "first_name",
                 "last_name",
                 "timezone",
+                "region",
+                "consent_id",
                 "priority",
                 "not_before",
             ],
             Kind::Dnc => &["phone_number", "email", "channels", "reason"],
+            Kind::Consents => &consent::COLUMNS,
         }
     }
 
@@ -66,8 +70,15 @@ impl Columns {
         }
         let is_other = |name: &&String| !name.is_empty() && !Columns::known(kind).contains(&name.as_str());
         let mut others = names.iter().filter(is_other);
+        if kind == Kind::Consents {
+            // For whom, and for what, is said by whoever collected them: it is never guessed.
+            let is_missing = |name: &&&str| !names.iter().any(|known| known == **name);
+            if let Some(missing) = consent::NEEDED.iter().find(is_missing) {
+                return Err(bad(format!("column `{missing}` is missing: each consent must say it")));
+            }
+        }
         match kind {
-            Kind::Dnc => {
+            Kind::Dnc | Kind::Consents => {
                 if let Some(unknown) = others.next() {
                     return Err(bad(format!("column `{unknown}` is not known")));
                 }

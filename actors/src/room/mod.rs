@@ -6,9 +6,11 @@
 pub mod actor;
 pub mod conversation;
 mod create;
+mod erase;
 pub mod join;
 pub mod lifecycle;
 pub mod link;
 pub mod live_rooms;
 
 pub use create::{New, create};
+pub use erase::erase;

@@ -139,6 +139,18 @@ pub async fn newest(db: &Connection, tenant: TenantId, env: Env, limit: u64) -> 
         .await?)
 }
 
+/// The tenant's campaigns behind one, in the order of their ids, at most `limit`.
+#[boxed]
+pub async fn ids_after(
+    db: &Connection,
+    (tenant, env): (TenantId, Env),
+    after: Option<CampaignId>,
+    limit: u64,
+) -> Result<Vec<CampaignId>> {
+    let ids = owned(tenant, env).select_only().column(Column::Id);
+    Ok(page::next(ids, Column::Id, after, limit).into_tuple().all(db).await?)
+}
+
 /// For what follows the calls of a campaign that was deleted meanwhile.
 #[boxed]
 pub async fn load_even_deleted(db: &Connection, key: TenantScoped<CampaignId>) -> Result<Model> {

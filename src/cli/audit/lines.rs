@@ -2,7 +2,8 @@
 use entities::{
     api_key,
     campaign::{self, OnUnknownTimezone, Schedule},
-    campaign_move, contact, delivery, delivery_attempt, dnc, evaluation, event, recording, retention, session, tally,
+    campaign_move, consent, contact, delivery, delivery_attempt, dnc, evaluation, event, recording, retention, session,
+    tally,
     values::{Day, Env, Zone},
     webhook_endpoint,
 };
@@ -173,7 +174,8 @@ pub(super) fn contact_line(row: &contact::Model, campaign: &campaign::Model, rul
 /// Where the hours must be kept for a contact of this group. None: nobody knows, so that the campaign's fallback counts, or
 /// it may not be called at all.
 pub(super) fn zones(rules: &Rules, schedule: &Schedule, group: &str) -> Vec<&'static str> {
-    let is_unknown = group.is_empty() || group.starts_with('?');
+    let known = rules::hours::zones_part(group);
+    let is_unknown = known.is_empty() || known.starts_with('?');
     if is_unknown && schedule.on_unknown_timezone == OnUnknownTimezone::Fallback {
         return Vec::new();
     }
@@ -252,6 +254,28 @@ pub(super) fn dnc_line(row: &dnc::Model) -> Value {
         "channels": row.channels,
         "source": row.source,
         "session": row.session_id,
+    })
+}
+
+pub(super) fn consent_line(row: &consent::Model) -> Value {
+    json!({
+        "kind": "consent",
+        "id": row.id,
+        "tenant": row.tenant_id,
+        "env": row.env,
+        "number": row.phone_number,
+        "email": row.email,
+        "seller": row.seller_key,
+        "channels": row.channels,
+        "purposes": row.purposes,
+        "tier": row.tier,
+        "covers_automated_voice": row.covers_automated_voice,
+        "given_at": row.given_at,
+        "expires_at": row.expires_at,
+        "given_seq": row.given_seq,
+        "withdrawals": row.withdrawals,
+        "revoked_at": row.revoked_at,
+        "revoked_seq": row.revoked_seq,
     })
 }
 

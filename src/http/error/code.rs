@@ -36,6 +36,7 @@ codes! {
     InUse "in_use" CONFLICT;
     AlreadyExists "already_exists" CONFLICT;
     RecipientOnDnc "recipient_on_dnc" CONFLICT;
+    ComplianceBlocked "compliance_blocked" CONFLICT;
     OutsideCallingHours "outside_calling_hours" CONFLICT;
     DailyCapReached "daily_cap_reached" CONFLICT;
     IdempotencyInProgress "idempotency_in_progress" CONFLICT;

@@ -8,7 +8,7 @@ use super::super::{
 use super::contracts::Contracts;
 use actix_web::http::Method;
 use entities::{
-    audit_log, campaign, contact, delivery, dnc, email_message, import, ledger, recording, room, session, sms_message,
+    audit_log, campaign, consent, contact, delivery, dnc, email_message, import, law, ledger, recording, room, session, sms_message,
     topup, verified_number, voice,
 };
 use rules::event::CATALOGUE;
@@ -41,6 +41,9 @@ const CHOICES: &[(&str, &str, SchemaOf)] = &[
     ("/v1/imports", "kind", |all| all.subschema_for::<import::Kind>()),
     ("/v1/imports", "status", |all| all.subschema_for::<import::ImportStatus>()),
     ("/v1/dnc", "source", |all| all.subschema_for::<dnc::Source>()),
+    ("/v1/consents", "tier", |all| all.subschema_for::<law::ConsentTier>()),
+    ("/v1/consents", "purpose", |all| all.subschema_for::<law::Purpose>()),
+    ("/v1/consents", "status", |all| all.subschema_for::<consent::ConsentStatus>()),
     ("/v1/sessions", "status", |all| all.subschema_for::<session::Status>()),
     ("/v1/sessions", "direction", |all| all.subschema_for::<session::Direction>()),
     ("/v1/sessions", "type", |_| json_schema!({ "type": "string", "enum": ["phone", "webrtc"] })),
@@ -56,6 +59,16 @@ const CHOICES: &[(&str, &str, SchemaOf)] = &[
     ("/v1/events", "type", |all| all.subschema_for::<EventTypeName>()),
     ("/v1/credits/ledger", "kind", |all| all.subschema_for::<ledger::Kind>()),
     ("/v1/credits/topups", "status", |all| all.subschema_for::<topup::Status>()),
+    ("/v1/compliance/check", "channel", |all| all.subschema_for::<dnc::DncChannel>()),
+    ("/v1/compliance/check", "purpose", |all| all.subschema_for::<law::Purpose>()),
+    ("/v1/compliance/check", "audience", |all| all.subschema_for::<law::Audience>()),
+    ("/v1/compliance/check", "vertical", |all| all.subschema_for::<law::Vertical>()),
+    ("/v1/compliance/check", "consent", |all| all.subschema_for::<law::ConsentTier>()),
+    ("/v1/compliance/check", "cloned_voice", |_| json_schema!({ "type": "boolean" })),
+    ("/v1/compliance/rules", "channel", |all| all.subschema_for::<dnc::DncChannel>()),
+    ("/v1/compliance/rules", "purpose", |all| all.subschema_for::<law::Purpose>()),
+    ("/v1/compliance/rules", "audience", |all| all.subschema_for::<law::Audience>()),
+    ("/v1/people/file", "format", |_| json_schema!({ "type": "string", "enum": ["json", "html"], "default": "json" })),
     ("/v1/_internal/t/{slug}/audit-log", "action", |all| all.subschema_for::<audit_log::Action>()),
 ];
 
@@ -87,9 +100,38 @@ const MEANINGS: &[(&str, &str)] = &[
     ("period", "The last day by the hour, or the last 30 days by the day. Default: `24h`."),
     ("reason", "Why; it is kept with the entry."),
     ("removed", "`true`: those that were taken off the list."),
+    ("/v1/consents seller", "Only those given to this seller; case and blanks do not count."),
+    ("/v1/consents status", "Only those that stand, have expired, or were revoked as a whole."),
+    ("/v1/consents purpose", "Only those given for this, maybe among others."),
     ("/v1/dnc/check phone_number", "The number to look for."),
     ("/v1/dnc/check email", "The address to look for."),
+    ("/v1/compliance/check to", "A number, however it is typed, or an e-mail address. This or `region`."),
+    ("/v1/compliance/check region", "Where the person is: a country (ISO 3166-1) or a part of one (ISO 3166-2)."),
+    ("/v1/compliance/check at", "A time, or a date: noon of that day, where the person is. Default: now."),
+    ("/v1/compliance/check channel", "Default: `phone`; `email` for an address."),
+    ("/v1/compliance/check purpose", "What it is for. Default: `marketing`."),
+    ("/v1/compliance/check audience", "To whom it goes. Default: `consumer`."),
+    ("/v1/compliance/check vertical", "A trade that has rules of its own."),
+    ("/v1/compliance/check seller", "For whom it is made. Default: the workspace's registered name."),
+    ("/v1/compliance/check subject", "What it is about."),
+    ("/v1/compliance/check language", "In which it is spoken or written, BCP 47. Default: `en`."),
+    ("/v1/compliance/check from", "The number that is shown. Default: the workspace's."),
+    ("/v1/compliance/check timezone", "The person's, an IANA name. Default: what the number or the place says."),
+    ("/v1/compliance/check consent", "As if there were a consent of this tier. Default: those that are there."),
+    ("/v1/compliance/check cloned_voice", "The voice is a clone of somebody's."),
+    ("/v1/compliance/rules place", "Only those that hold there: a country, or a part of one."),
+    ("/v1/compliance/rules at", "Only those that hold on that day, as `2026-08-11`."),
+    ("/v1/people phone_number", "The person's number."),
+    ("/v1/people email", "The person's address."),
+    ("/v1/people/file phone_number", "The person's number."),
+    ("/v1/people/file email", "The person's address."),
+    ("/v1/people/file format", "A page to print, or JSON."),
     ("name", "How the name begins, in any case."),
+    ("/v1/registers/{name} name", "As rules name it, such as `us_dnc`."),
+    ("/v1/registers/{name}/files name", "As rules name it, such as `us_dnc`; or a name of your own, 2 to 32 small letters, digits and `_`."),
+    ("fetched_at", "The day on which its maker gave the file out, or the time; not in the future."),
+    ("country", "Two letters of ISO 3166-1. Default: the register's, else the workspace's."),
+    ("allow_shrink", "`true`: the file is whole, though it holds less than half as many numbers as the one before."),
     ("/v1/sessions status", "Only those with one of these; several with commas between them."),
     ("/v1/sessions type", "Only calls on the phone, or only those in rooms."),
     ("/v1/events/stream Last-Event-ID", "Begin after this event: the `id` of the last one that was read."),
@@ -152,7 +194,10 @@ pub(super) fn parameters(route: &Route, contracts: &mut Contracts) -> Vec<Value>
     filters.retain(|name| known.insert(*name));
     for name in filters {
         let filter = filter(route.path, name, contracts, &told);
-        let is_needed = (route.path, name) == ("/v1/dnc/{id}", "reason");
+        let is_needed = matches!(
+            (route.path, name),
+            ("/v1/dnc/{id}", "reason") | ("/v1/registers/{name}/files", "fetched_at")
+        );
         all.push(if is_needed { needed(filter) } else { filter });
     }
     // As EventSource sends it when it connects again.
@@ -174,7 +219,7 @@ fn filter(path: &str, name: &str, contracts: &mut Contracts, told: &dyn Fn(&str,
     let choice = CHOICES.iter().find(|(known, field, _)| of(known, field));
     let schema = match (choice, name) {
         (Some((.., schema)), _) => contracts.asked(*schema),
-        (None, "removed") => json!({ "type": "boolean" }),
+        (None, "removed" | "allow_shrink") => json!({ "type": "boolean" }),
         (None, _) => json!({ "type": "string" }),
     };
     if !SEVERAL.iter().any(|(known, field)| of(known, field)) {

@@ -1,11 +1,10 @@
 //! A campaign's contacts, and whether one may be called now.
 use actors::contact::edit::Eligibility;
-use chrono::TimeZone;
 use entities::{
     campaign::{self, Status},
     contact::{self, SkipReason, WaitReason},
-    ids::{CampaignId, ContactId, DeliveryRowId, SessionId},
-    values::{Moment, Variables, Zone},
+    ids::{CampaignId, ConsentId, ContactId, DeliveryRowId, SessionId},
+    values::{Moment, Place, Variables, Zone},
 };
 use rules::eligibility::{Rule, Verdict};
 use schemars::JsonSchema;
@@ -23,6 +22,10 @@ pub struct ContactView {
     pub last_name: Option<String>,
     /// Where the person is, if given.
     pub timezone: Option<Zone>,
+    /// In which country, or part of one, if given.
+    pub region: Option<Place>,
+    /// The consent that was named for it.
+    pub consent_id: Option<ConsentId>,
     pub variables: Variables,
     pub priority: i32,
     pub not_before: Option<Moment>,
@@ -58,6 +61,8 @@ impl From<contact::Model> for ContactView {
             first_name: contact.first_name,
             last_name: contact.last_name,
             timezone: contact.timezone,
+            region: contact.region,
+            consent_id: contact.consent_id,
             variables: contact.variables,
             priority: contact.priority,
             not_before: contact.not_before,
@@ -120,13 +125,7 @@ impl EligibilityView {
             contact::Status::Pending | contact::Status::Waiting
         );
         let runs = found.campaign.status == Status::Running && found.campaign.cancel_requested_at.is_none();
-        let local = |zone: chrono_tz::Tz| LocalTimeView {
-            timezone: zone.into(),
-            local_time: zone
-                .from_utc_datetime(&now.datetime().naive_utc())
-                .format("%Y-%m-%dT%H:%M:%S%:z")
-                .to_string(),
-        };
+        let local = |zone: chrono_tz::Tz| LocalTimeView::of(zone.into(), now);
         EligibilityView {
             contact_id: found.contact.id,
             eligible: waits && runs && found.rules.iter().all(|(_, verdict)| *verdict == Verdict::Yes),
@@ -135,6 +134,15 @@ impl EligibilityView {
             rules: found.rules.iter().map(RuleView::from).collect(),
             zones: found.zones.into_iter().map(local).collect(),
             next_opening_at: found.next_opening,
+        }
+    }
+}
+impl LocalTimeView {
+    pub fn of(zone: Zone, at: Moment) -> Self {
+        let there = at.datetime().with_timezone(&zone.tz());
+        LocalTimeView {
+            timezone: zone,
+            local_time: there.format("%Y-%m-%dT%H:%M:%S%:z").to_string(),
         }
     }
 }

@@ -15,6 +15,7 @@ pub mod functions;
 pub mod hearing_server;
 mod http_head;
 mod http_server;
+pub mod law;
 mod local_listener;
 pub mod mcp_server;
 pub mod name_server;
@@ -158,6 +159,7 @@ impl World {
                 // The same on every machine.
                 ("voice", "tones".into()),
                 ("secret_key", secret_key.clone()),
+                ("law_file", law::set_aside().to_owned()),
             ],
         )
         .unwrap();
@@ -262,6 +264,11 @@ impl World {
     pub async fn change_setting(&mut self, name: &str, value: Value) {
         self.settings[name] = value;
         self.restart().await;
+    }
+
+    /// Starts the service again with the rules of calling as they come with it.
+    pub async fn under_the_law(&mut self) {
+        self.change_settings(&[("law_file", "".into())]).await;
     }
 
     /// Starts the service again with other settings.

@@ -4,6 +4,7 @@ mod forecast;
 
 use crate::{
     deps::Deps,
+    legal::{self, Asked},
     people::{People, people},
 };
 use entities::{
@@ -19,9 +20,10 @@ use rules::{
     dispatch::concurrency::Concurrency,
     eligibility::{self, ContactRecord, RING_MS, Rule, Verdict},
     hours::{self, CallingHours, Rules},
+    law::LegalTerms,
 };
 use std::{
-    collections::HashMap,
+    collections::{BTreeMap, HashMap},
     time::{Duration, Instant},
 };
 
@@ -37,6 +39,10 @@ pub struct Outlook {
     /// Calls per second that can be expected.
     pub calls_per_second: f64,
     pub finishes_at: Option<Moment>,
+    /// What it is in the words of the law.
+    pub law: LegalTerms,
+    /// How many each rule of the law keeps from being reached, by its id.
+    pub barred_by: BTreeMap<String, i64>,
 }
 
 /// Who will be skipped. Somebody who was called before fails instead, and is not among them.
@@ -66,7 +72,8 @@ const MOST_WAITS: usize = 16;
 pub async fn look(deps: &Deps, row: &Row) -> Result<Outlook> {
     let (db, now) = (&deps.db.read, deps.clock.now());
     let tenant = tenant::load(db, row.tenant_id).await?;
-    let rules = Rules::new(&row.plan.schedule, row.env, tenant.timezone);
+    let legal = legal::of_campaign(deps, db, row).await?;
+    let rules = Rules::new(&row.plan.schedule, row.env, tenant.timezone).under(legal::hours(&legal));
     let terms = eligibility::Terms {
         caps: &row.plan.caps,
         ends_at: rules.ends_at,
@@ -79,6 +86,8 @@ pub async fn look(deps: &Deps, row: &Row) -> Result<Outlook> {
         deps,
         row,
         rules: &rules,
+        legal: &legal,
+        barred_by: BTreeMap::new(),
         terms,
         starts: row.plan.schedule.starts_at.map_or(now, |at| at.max(now)),
         now,
@@ -98,6 +107,7 @@ pub async fn look(deps: &Deps, row: &Row) -> Result<Outlook> {
         mut skips,
         capped,
         open,
+        barred_by,
         ..
     } = list;
     let found = forecast(deps, row, &rules, &groups, runs, calls_per_second).await?;
@@ -111,6 +121,8 @@ pub async fn look(deps: &Deps, row: &Row) -> Result<Outlook> {
         capped,
         calls_per_second,
         finishes_at: found.finishes_at,
+        law: legal,
+        barred_by,
     })
 }
 
@@ -119,6 +131,9 @@ struct List<'a> {
     deps: &'a Deps,
     row: &'a Row,
     rules: &'a Rules,
+    legal: &'a LegalTerms,
+    /// How many each rule of the law keeps from being reached.
+    barred_by: BTreeMap<String, i64>,
     terms: eligibility::Terms<'a>,
     starts: Moment,
     now: Moment,
@@ -169,10 +184,24 @@ impl List<'_> {
             itself: None,
         };
         let known = addresses.iter().flatten().cloned().collect();
-        let known = people(self.deps, &self.deps.db.reports, whom, known, self.now).await?;
+        let mut known = people(self.deps, &self.deps.db.reports, whom, known, self.now).await?;
+        let each = page.iter().zip(&addresses);
+        let asked: Vec<Asked> = each
+            .filter_map(|(contact, address)| Some(Asked::of(contact, address.clone()?)))
+            .collect();
+        legal::learn(self.deps, whom.owner, self.legal, &asked, (&mut known, self.now)).await?;
+        let mut asked = asked.iter();
         for (contact, address) in page.into_iter().zip(addresses) {
-            let record = address.and_then(|address| known.get(&address)).cloned();
-            self.add(&contact, record.unwrap_or_default());
+            let record = address.as_ref().and_then(|address| known.get(address)).cloned();
+            let mut record = record.unwrap_or_default();
+            if let Some(asked) = address.and_then(|_| asked.next()) {
+                let judged = self.legal.judged(asked.whom(), &record, None, self.starts);
+                if let Some(first) = judged.first_bar() {
+                    *self.barred_by.entry(first.rule.clone()).or_default() += 1;
+                }
+                record.judgement = self.legal.is_enforced.then_some(judged.judgement);
+            }
+            self.add(&contact, record);
         }
         Ok(())
     }
@@ -253,7 +282,7 @@ impl List<'_> {
         for _ in 0..MOST_WAITS {
             // Whether its group is open then is known.
             let rules = match (due, group.opens_at) {
-                (None, Some(_)) => &Rule::ALL[..6],
+                (None, Some(_)) => Rule::BUT_HOURS,
                 _ => &Rule::ALL[..],
             };
             let Some((rule, verdict)) = eligibility::first_no(rules, record, &group.calling_hours, &self.terms, at)

@@ -1,0 +1,92 @@
+//! What proves how the person was treated: consents go where no law keeps them any more; of the record of attempts what names the
+//! person goes, and the record stays.
+use super::{AT_ONCE, Job, first_page};
+use crate::{attempts, consent};
+use entities::{
+    Error, Result,
+    attempt::{self, RecordKind},
+    consent as consents,
+    ids::AttemptId,
+};
+use rules::{barred::Whom, commit::Commit};
+
+impl Job<'_> {
+    pub(super) async fn proof(&mut self) -> Result<()> {
+        self.consents().await?;
+        self.attempts().await
+    }
+
+    async fn consents(&mut self) -> Result<()> {
+        let (phone_number, email) = match self.whom.clone() {
+            Whom::Number(number) => (Some(number), None),
+            Whom::Email(email) => (None, Some(email)),
+        };
+        let filter = consents::Filter {
+            phone_number,
+            email,
+            ..consents::Filter::default()
+        };
+        let mut page = first_page();
+        loop {
+            let listed = consents::list(&self.deps.db, self.owner(), filter.clone(), page).await?;
+            let before = self.row.erased.consents;
+            for row in &listed.rows {
+                match consent::delete(self.deps, row.key()).await {
+                    Ok(()) => self.row.erased.consents += 1,
+                    // The law wants it for some time yet.
+                    Err(Error::InUse(_)) => self.kept_consents += 1,
+                    Err(Error::NotFound(_)) => {}
+                    Err(error) => return Err(error),
+                }
+            }
+            if self.row.erased.consents > before {
+                self.note().await?;
+            }
+            match listed.rows.last() {
+                Some(last) if listed.has_more => page.after = Some(last.id.0),
+                Some(_) | None => return Ok(()),
+            }
+        }
+    }
+
+    /// A slice of attempts, and what came of them, is blanked in one transaction with the row that says so.
+    async fn attempts(&mut self) -> Result<()> {
+        let (owner, hashes) = (self.owner(), [self.row.whom_hash.clone()]);
+        let mut after = 0;
+        loop {
+            let db = &self.deps.db.reports;
+            let rows = attempt::of_person(db, owner, &hashes, after, AT_ONCE).await?;
+            let Some(last) = rows.last() else { return Ok(()) };
+            after = last.n;
+            let openings = rows.iter().filter(|row| row.kind == RecordKind::Attempt).count();
+            self.kept_attempts += i64::try_from(openings).unwrap_or(0);
+            let ids: Vec<AttemptId> = rows.iter().map(|row| row.attempt_id).collect();
+            let all = attempt::of_attempts(db, owner, &ids).await?;
+            let naming = all.iter().filter(|row| row.content.is_some());
+            let places: Vec<i64> = naming.map(|row| row.n).collect();
+            if !places.is_empty() {
+                self.blank(places).await?;
+            }
+            self.rest().await;
+        }
+    }
+
+    async fn blank(&mut self, places: Vec<i64>) -> Result<()> {
+        let (owner, id) = (self.owner(), self.row.id);
+        let (hash, by) = (self.row.whom_hash.clone(), self.row.created_by.clone());
+        let blanking = self.deps.writer.run(owner.0, move |db| {
+            let (places, hash, by) = (places.clone(), hash.clone(), by.clone());
+            Box::pin(async move {
+                let blanked = attempt::blank(db, owner, &places).await?;
+                let mut commit = Commit::default();
+                if blanked > 0 {
+                    let told = attempts::erased(owner, id, Some(hash), (&places, Some(by)))?;
+                    commit.changes.attempt_records.push(told);
+                }
+                Ok((blanked, commit))
+            })
+        });
+        self.row.erased.attempts += i64::try_from(blanking.await?).unwrap_or(0);
+        self.note().await
+    }
+}
