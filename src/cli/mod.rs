@@ -15,6 +15,7 @@ mod mcp;
 mod members;
 pub mod nodes;
 mod numbers;
+mod recordings;
 mod registers;
 mod retention;
 pub mod secrets;
@@ -117,6 +118,9 @@ pub enum Command {
     /// Make a secret key, or seal stored secrets with a new one
     #[command(subcommand)]
     Secrets(secrets::Secrets),
+    /// Say whether a recording is as it was made, and what it says of the machine that speaks in it
+    #[command(subcommand)]
+    Recordings(recordings::Recordings),
     /// Print what is stored, for a program that checks it, or who changed whose access
     #[command(subcommand)]
     Audit(audit::Audit),
@@ -160,6 +164,7 @@ impl Command {
             Command::Sip(command) => command.run(config, json).await,
             Command::Clock(command) => command.run(config, json).await,
             Command::Secrets(command) => command.run(config, json).await,
+            Command::Recordings(command) => command.run(json),
             Command::Audit(command) => command.run(config).await,
             Command::Compliance(command) => command.run(json),
             Command::Doctor(command) => command.run(config, json).await,

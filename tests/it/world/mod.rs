@@ -40,6 +40,7 @@ pub mod stripe_server;
 pub mod transcription_server;
 pub mod twilio;
 pub mod voice_server;
+pub mod wav;
 pub mod zoo;
 
 pub use database::{Backend, Database as TestDatabase};
