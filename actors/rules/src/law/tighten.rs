@@ -60,7 +60,7 @@ impl Pack {
         Ok(OperatorLaw {
             rules,
             overrides: self.overrides(file, overrides)?,
-            sha256: hex(&Sha256::digest(text.as_bytes())),
+            sha256: hex(Sha256::digest(text.as_bytes()).as_slice()),
         })
     }
 
