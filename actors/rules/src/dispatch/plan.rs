@@ -416,6 +416,9 @@ fn nobody_has_a_turn(queue: &Queue, plan: &mut Plan, now: Moment) -> LimitingFac
     if let Some(at) = queue.wake_at() {
         plan.wake_at.no_later_than(at.max(now.plus_millis(1)));
     }
+    if let Some(held) = queue.held_by() {
+        return held;
+    }
     match queue.rests_until(now) {
         Some(next_open_at) => {
             plan.resting.push((queue.id, next_open_at));
