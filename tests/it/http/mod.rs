@@ -1,6 +1,7 @@
 //! The API's frame: who may come in, what is refused and how, streams.
 mod access;
 mod bad_input;
+mod compliance_check;
 mod console;
 mod dashboard;
 mod described;
@@ -11,6 +12,7 @@ mod limits;
 mod lists;
 mod mcp;
 mod members;
+mod people;
 mod retention;
 mod room_page;
 mod strangers;
