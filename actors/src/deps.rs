@@ -13,9 +13,11 @@ use crate::{
     leases::{Since, Stay},
     quiet::Quiet,
     recording::sounds::Studio,
+    registers::lookup::Registers,
     router::Router,
     traces::Traces,
     trunk::board::TrunkBoard,
+    voice::standby::Standbys,
     voice_clone::cloning::Cloning,
     writer::Writer,
 };
@@ -23,11 +25,11 @@ use adapters::{brain::Providers, mail::post::Post, outbound::Outbound, sms::door
 use entities::{
     boxed,
     db::Db,
-    ids::{CampaignId, ImportId, RecoveryId, TenantId},
+    ids::{CampaignId, ComplianceExportId, ImportId, RecoveryId, TenantId},
     values::Moment,
     workspace_lease::Share,
 };
-use rules::limits::Limits;
+use rules::{law::Law, limits::Limits};
 use runtime::{
     clock::Clock,
     ids::Ids,
@@ -74,6 +76,8 @@ pub struct Shared {
     pub recoveries: Running<RecoveryId>,
     /// Imports that are being worked off.
     pub imports: Running<ImportId>,
+    /// Exports of the record that are being written.
+    pub exports: Running<ComplianceExportId>,
     /// Campaigns whose contacts are being put away.
     pub closings: Running<CampaignId>,
     /// Workspaces whose campaigns' contacts are judged anew.
@@ -90,6 +94,8 @@ pub struct Shared {
     pub providers: Providers,
     /// Where recordings are made and kept.
     pub studio: Studio,
+    /// Messages that stand ready for people whom no agent takes in time.
+    pub standbys: Standbys,
     /// Who makes clones of voices.
     pub cloning: Cloning,
     /// Who listens to live calls.
@@ -104,11 +110,15 @@ pub struct Shared {
     pub traces: Traces,
     /// How each trunk stands.
     pub trunks: TrunkBoard,
+    /// Lists of numbers that must not be called, and what is known of reassigned ones.
+    pub registers: Registers,
     /// What holds everybody up.
     pub holds: Holds,
     /// Whether the rows have to be looked at again.
     pub quiet: Quiet,
     pub limits: Limits,
+    /// The rules of calling.
+    pub law: Arc<Law>,
     /// Where this service's own links start, without a slash at the end.
     pub base_url: Arc<str>,
     /// Where deliveries and calls run, apart from the actors' threads.

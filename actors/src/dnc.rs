@@ -1,30 +1,29 @@
-//! The do-not-call list: adding to it and taking off it, each in one transaction with its place among all commits.
-use crate::deps::Deps;
+//! The do-not-call list: adding to it and taking off it, each in one transaction with its place among all commits, and with what it
+//! means for the consents of that person.
+use crate::{attempts, deps::Deps};
 use entities::{
-    Result, boxed,
+    Error, Result, boxed,
     connection::Connection,
-    dnc::{self, Channels, DncChannel, Model, Source},
+    consent::{self, Revocation},
+    dnc::{self, Channels, DncChannel, Model, Source, Wish},
     ids::{DncId, SessionId, TenantId, TenantScoped},
-    values::Env,
+    values::{Env, Moment},
 };
 use rules::{
-    barred::{Entry, Whom},
+    barred::{self, Entry, Whom},
     commit::Commit,
 };
 
 /// Adds one; a second entry of one number or address adds its channels to the first. Answers the entry and whether it is new.
 #[boxed]
 pub async fn add(deps: &Deps, owner: (TenantId, Env), entry: Entry) -> Result<(Model, bool)> {
-    let now = deps.clock.now();
+    let (its, now) = (deps.clone(), deps.clock.now());
     deps.writer
         .run(owner.0, move |db| {
-            let entry = entry.clone();
+            let (its, entry) = (its.clone(), entry.clone());
             Box::pin(async move {
-                let (row, outcome) = place(db, owner, entry, now).await?;
                 let mut commit = Commit::default();
-                if outcome != DncOutcome::Known {
-                    commit.changes.dnc.push(row.clone());
-                }
+                let (row, outcome) = place(db, owner, entry, now).await?.write(&its, &mut commit, None)?;
                 Ok(((row, outcome == DncOutcome::New), commit))
             })
         })
@@ -37,39 +36,83 @@ pub enum DncOutcome {
     New,
     /// Known, and bars more than before, or for longer.
     Wider,
+    /// Known, and bars no more than before; but it is noted that it was said again.
+    Again,
     Known,
+}
+
+impl DncOutcome {
+    /// Is more barred than before, so that it has a place of its own among all commits?
+    pub fn bars_more(self) -> bool {
+        match self {
+            DncOutcome::New | DncOutcome::Wider => true,
+            DncOutcome::Again | DncOutcome::Known => false,
+        }
+    }
+}
+
+/// An entry that is to be written, and what follows from it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Placed {
+    pub row: Model,
+    pub outcome: DncOutcome,
+    /// Also of one that is known: consents may have been given since.
+    pub revocation: Revocation,
+}
+
+impl Placed {
+    /// With the record of the wish. `words`: what was said, where that is known.
+    pub fn write(self, deps: &Deps, commit: &mut Commit, words: Option<String>) -> Result<(Model, DncOutcome)> {
+        commit.changes.revocations.push(self.revocation);
+        if self.outcome != DncOutcome::Known {
+            let wish = attempts::opted_out(deps, &self.row, words)?;
+            commit.changes.attempt_records.push(wish);
+        }
+        match self.outcome {
+            DncOutcome::New | DncOutcome::Wider => commit.changes.dnc.push(self.row.clone()),
+            // What it bars, it has barred since the place that it has.
+            DncOutcome::Again => commit.changes.dnc_wishes.push(Wish::of(&self.row)),
+            DncOutcome::Known => {}
+        }
+        Ok((self.row, self.outcome))
+    }
 }
 
 /// The row of an entry. One that was added meanwhile makes its commit fail.
 #[boxed]
-pub async fn place(
+pub async fn place(db: &Connection, owner: (TenantId, Env), entry: Entry, now: Moment) -> Result<Placed> {
+    let revocation = entry.revocation(owner, now);
+    let (row, outcome) = row_of(db, owner, entry, now).await?;
+    Ok(Placed {
+        row,
+        outcome,
+        revocation,
+    })
+}
+
+async fn row_of(
     db: &Connection,
     (tenant_id, env): (TenantId, Env),
     entry: Entry,
-    now: entities::values::Moment,
+    now: Moment,
 ) -> Result<(Model, DncOutcome)> {
     let owner = (tenant_id, env);
+    let (channels, opted_out_at) = (entry.barred(), entry.source.is_own_wish().then_some(now));
     let known = match &entry.whom {
         Whom::Number(number) => dnc::of_number(db, owner, number).await?,
         Whom::Email(email) => dnc::of_email(db, owner, email).await?,
     };
-    let channels = if entry.channels.is_empty() {
-        match entry.whom {
-            Whom::Number(_) => vec![DncChannel::Phone, DncChannel::Sms],
-            Whom::Email(_) => vec![DncChannel::Email],
-        }
-    } else {
-        entry.channels
-    };
     if let Some(known) = known {
-        return Ok(joined(
+        let requested_at = entry.requested_at;
+        let joined = joined(
             known,
-            Channels::of(channels),
+            channels,
             entry.source,
             entry.reason,
             entry.session_id,
             entry.created_by,
-        ));
+        );
+        return Ok(said_again(joined, opted_out_at, requested_at));
     }
     let (phone_number, email) = match entry.whom {
         Whom::Number(number) => (Some(number), None),
@@ -81,10 +124,12 @@ pub async fn place(
         env,
         phone_number,
         email,
-        channels: Channels::of(channels),
+        channels,
         reason: entry.reason,
         source: entry.source,
         session_id: entry.session_id,
+        requested_at: entry.requested_at,
+        opted_out_at,
         created_by: entry.created_by,
         added_seq: 0,
         removed_at: None,
@@ -123,16 +168,38 @@ fn joined(
     (wider, DncOutcome::Wider)
 }
 
-/// Takes one off the list; the row stays, with the reason.
+/// When somebody has said so themselves is kept, whoever had put them on the list: it says what a consent must be newer than.
+fn said_again(
+    (row, outcome): (Model, DncOutcome),
+    opted_out_at: Option<Moment>,
+    requested_at: Option<Moment>,
+) -> (Model, DncOutcome) {
+    let after = Model {
+        opted_out_at: row.opted_out_at.max(opted_out_at),
+        requested_at: row.requested_at.max(requested_at),
+        ..row.clone()
+    };
+    match outcome {
+        DncOutcome::Known if after != row => (after, DncOutcome::Again),
+        DncOutcome::Known | DncOutcome::New | DncOutcome::Wider | DncOutcome::Again => (after, outcome),
+    }
+}
+
+/// Takes one off the list; the row stays, with the reason. In the live environment who has opted out must have agreed anew.
 #[boxed]
 pub async fn remove(deps: &Deps, key: TenantScoped<DncId>, reason: String, by: String) -> Result<()> {
+    let times = deps.clock.times();
     let now = deps.clock.now();
     deps.writer
         .run(key.tenant_id, move |db| {
             let (reason, by) = (reason.clone(), by.clone());
             Box::pin(async move {
                 let row = dnc::load(db, key).await?;
+                if key.env == Env::Live {
+                    check_agreed_anew(db, &row, times.later()).await?;
+                }
                 let mut commit = Commit::default();
+                commit.changes.revocations.extend(barred::still_revoked(&row, now));
                 commit.changes.dnc.push(Model {
                     removed_at: Some(now),
                     removed_reason: Some(reason),
@@ -144,6 +211,32 @@ pub async fn remove(deps: &Deps, key: TenantScoped<DncId>, reason: String, by: S
             })
         })
         .await
+}
+
+/// Whoever has opted out may be reached again by what they agreed to later, and by nothing else.
+async fn check_agreed_anew(db: &Connection, entry: &Model, at: Moment) -> Result<()> {
+    let (Some(said_no_at), Some(whom)) = (entry.own_wish_at(), barred::whom(entry)) else {
+        return Ok(());
+    };
+    let consents = consent::of_people(db, (entry.tenant_id, entry.env), &[whom.address()]).await?;
+    let newer = |channel: DncChannel| {
+        let agrees = |consent: &consent::Model| consent.given_at > said_no_at && consent.stands(channel, at);
+        consents.values().flatten().any(agrees)
+    };
+    let hint = match entry.channels.0.iter().filter(|channel| newer(**channel)).count() {
+        all if all == entry.channels.0.len() => return Ok(()),
+        0 => "the person has opted out; record a consent that was given later first (POST /v1/consents)",
+        _ => {
+            "the consents that the person has given later do not cover all channels that the entry bars; record one that covers the \
+             others too"
+        }
+    };
+    Err(Error::InvalidState {
+        kind: "do-not-call entry",
+        state: "opted_out",
+        command: "be taken off the list",
+        hint,
+    })
 }
 
 #[cfg(test)]
@@ -163,6 +256,8 @@ mod tests {
             reason: Some("first".into()),
             source,
             session_id: None,
+            requested_at: None,
+            opted_out_at: None,
             created_by: None,
             added_seq: 7,
             removed_at: None,
@@ -216,5 +311,50 @@ mod tests {
             None,
         );
         assert_eq!(again, (known(Source::SmsStop, &both), DncOutcome::Known));
+    }
+    #[test]
+    fn that_somebody_says_it_again_is_kept_and_bars_no_more() {
+        let at = |millis| Some(Moment::from_millis(millis));
+        let known = Model {
+            id: DncId(uuid::Uuid::from_u128(1)),
+            tenant_id: TenantId(uuid::Uuid::from_u128(2)),
+            env: Env::Live,
+            phone_number: Some("+12025550123".parse().unwrap()),
+            email: None,
+            channels: Channels::of(vec![Phone, Sms]),
+            reason: None,
+            source: Source::Manual,
+            session_id: None,
+            requested_at: None,
+            opted_out_at: None,
+            created_by: None,
+            added_seq: 7,
+            removed_at: None,
+            removed_reason: None,
+            removed_by: None,
+            removed_seq: None,
+            version: 3,
+            created_at: Moment::from_millis(0),
+        };
+        let said =
+            |outcome, opted_out_at, requested_at| said_again((known.clone(), outcome), opted_out_at, requested_at);
+        assert_eq!(said(DncOutcome::Known, None, None), (known.clone(), DncOutcome::Known));
+        let (row, outcome) = said(DncOutcome::Known, at(5), None);
+        assert_eq!((row.opted_out_at, row.version, outcome), (at(5), 3, DncOutcome::Again));
+        assert_eq!((row.own_wish_at(), known.own_wish_at()), (at(5), None));
+        let (row, outcome) = said(DncOutcome::Known, None, at(4));
+        assert_eq!((row.requested_at, row.version, outcome), (at(4), 3, DncOutcome::Again));
+        // What is written anyway has its version already.
+        let (row, outcome) = said(DncOutcome::Wider, at(6), None);
+        assert_eq!((row.opted_out_at, row.version, outcome), (at(6), 3, DncOutcome::Wider));
+        // The last wish counts, and none is forgotten.
+        let before = Model {
+            opted_out_at: at(9),
+            ..known.clone()
+        };
+        assert_eq!(
+            said_again((before.clone(), DncOutcome::Known), at(8), None),
+            (before, DncOutcome::Known)
+        );
     }
 }

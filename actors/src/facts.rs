@@ -1,21 +1,29 @@
 //! What effects write: their facts become rows of the commit that saves the state.
-use crate::{call::in_hand::Kept, deps::Deps, dnc};
+use crate::{
+    attempts::{self, Opening, Written},
+    call::in_hand::Kept,
+    deps::Deps,
+    dnc, legal,
+};
 use entities::{
     Error, Result, answer, call_hour, campaign_hour,
     changes::Guard,
     contact::Status,
     ids::{ContactId, DncId, NumberId, RecordingId, SessionId, TenantId, TenantScoped},
-    inbound_call, membership, session, tally, transcript,
-    values::Moment,
+    inbound_call, membership, number_hour,
+    rest::{self, RestCause},
+    session, tally, transcript,
+    values::{Env, Moment},
 };
 use rules::{
     barred::{self, Entry, Whom},
     commit::Commit,
     contact,
-    effect::{Effect, Fact},
+    effect::{CallCount, Effect, Fact, Placed},
     event::Event,
     hours,
     mail::Mail,
+    message::machine::Bound,
     recording,
     session::log::Answered,
 };
@@ -68,13 +76,45 @@ pub async fn add<I: Copy>(deps: &Deps, owner: TenantScoped<I>, effects: &[Effect
             Fact::CountCall(counted) => {
                 let hour = call_hour::Model::empty(owner.tenant_id, owner.env, counted.began_at);
                 commit.changes.call_hours.push(counted.in_hour(hour));
+                if let Some(placed) = &counted.placed {
+                    count_placed(deps, (owner.tenant_id, owner.env), counted, placed, commit).await?;
+                }
             }
+            Fact::Decline {
+                phone_number,
+                session_id,
+                at,
+            } => commit.changes.rests.push(rest::Model {
+                tenant_id: owner.tenant_id,
+                env: owner.env,
+                phone_number: phone_number.clone(),
+                cause: RestCause::Declined,
+                since: *at,
+                session_id: Some(*session_id),
+            }),
             Fact::Forget { session, .. } => {
                 commit.changes.transcripts.push(transcript::Model::empty(session.id));
                 commit.changes.forgotten.push(session.id);
             }
             Fact::ForgetEmail(email) => commit.changes.emails_forgotten.push(*email),
             Fact::FinishAttempt { contact, attempt } => finish_attempt(deps, *contact, attempt, commit).await?,
+            Fact::OpenAttempt(opened) => {
+                let owner = (owner.tenant_id, owner.env);
+                let Bound { judged, is_lawful } = opened.bound.clone();
+                let written = Written {
+                    owner,
+                    message: opened.message,
+                    dial_n: opened.dial_n,
+                    campaign_id: opened.campaign_id,
+                    contact: None,
+                    address: opened.address.clone(),
+                };
+                let body = legal::body(&deps.law, judged, is_lawful);
+                attempts::opened(deps, commit, Opening::of_message(written, body))?;
+            }
+            Fact::CloseAttempt(closing) => {
+                attempts::close(deps, (owner.tenant_id, owner.env), closing, commit).await?;
+            }
             Fact::Deliveries { endpoint, queue } => commit.changes.queues.push((endpoint.id, *queue)),
             Fact::MailOwners(mail) => mail_owners(deps, owner.tenant_id, mail, commit).await?,
             Fact::Move(movement) => commit.changes.movements.push(movement.clone()),
@@ -82,6 +122,44 @@ pub async fn add<I: Copy>(deps: &Deps, owner: TenantScoped<I>, effects: &[Effect
             Fact::ForgetVoiceSamples(voice) => commit.changes.voices_forgotten.push(*voice),
         }
     }
+    Ok(())
+}
+
+/// What a call that we have placed adds: to its number's counts, to its campaign's of calls that a person answered, and to who is to be
+/// left alone.
+async fn count_placed(
+    deps: &Deps,
+    (tenant_id, env): (TenantId, Env),
+    counted: &CallCount,
+    placed: &Placed,
+    commit: &mut Commit,
+) -> Result<()> {
+    if let Some(number) = &placed.from_number {
+        commit.changes.number_hours.push(number_hour::Model {
+            dialed: 1,
+            answered: counted.answered.into(),
+            blocked: placed.is_blocked.into(),
+            ..number_hour::Model::empty((tenant_id, env), number.clone(), counted.began_at)
+        });
+    }
+    let rests = placed.rests().into_iter().map(|(cause, since)| rest::Model {
+        tenant_id,
+        env,
+        phone_number: placed.to_number.clone(),
+        cause,
+        since,
+        session_id: Some(placed.session_id),
+    });
+    commit.changes.rests.extend(rests);
+    let Some((campaign, contact)) = placed.campaign.filter(|_| placed.is_live) else {
+        return Ok(());
+    };
+    let Kept { zone, .. } = kept(deps, TenantScoped::new(tenant_id, env, contact), placed.session_id).await?;
+    commit.changes.campaign_hours.push(campaign_hour::Model {
+        answered_live: 1,
+        abandoned: placed.abandoned.is_some().into(),
+        ..campaign_hour::Model::empty(campaign, hours::hour_of(zone, counted.began_at))
+    });
     Ok(())
 }
 
@@ -120,17 +198,16 @@ fn said_in_a_call(id: DncId, whom: &Whom, session_id: SessionId) -> Entry {
         reason: Some("said so in a call".into()),
         source: entities::dnc::Source::OptOutVoice,
         session_id: Some(session_id),
+        requested_at: None,
         created_by: None,
     }
 }
 
-/// Somebody who does not want to be reached, with the entry's place among all commits.
+/// Somebody who does not want to be reached, with the entry's place among all commits; and what they had agreed to is taken back.
 async fn add_to_dnc<I: Copy>(deps: &Deps, owner: TenantScoped<I>, entry: Entry, commit: &mut Commit) -> Result<()> {
     let of = (owner.tenant_id, owner.env);
-    let (row, outcome) = dnc::place(&deps.db.read, of, entry, deps.clock.now()).await?;
-    if outcome != dnc::DncOutcome::Known {
-        commit.changes.dnc.push(row);
-    }
+    let placed = dnc::place(&deps.db.read, of, entry, deps.clock.now()).await?;
+    placed.write(deps, commit, None)?;
     Ok(())
 }
 
@@ -180,6 +257,26 @@ fn answer_row(deps: &Deps, call: &session::Model, answered: &Answered, source: a
     }
 }
 
+/// The contact of a call, with what of its campaign its end needs.
+async fn kept(deps: &Deps, key: TenantScoped<ContactId>, session: SessionId) -> Result<Kept> {
+    if let Some(kept) = deps.calls.contact(session) {
+        return Ok(kept);
+    }
+    let contact = entities::contact::load(&deps.db.read, key).await?;
+    let campaign = TenantScoped::new(key.tenant_id, key.env, contact.campaign_id);
+    let row = entities::campaign::load_even_deleted(&deps.db.read, campaign).await?;
+    let zone = match row.plan.schedule.timezone {
+        Some(zone) => zone,
+        None => entities::tenant::load(&deps.db.read, key.tenant_id).await?.timezone,
+    };
+    Ok(Kept {
+        contact,
+        retry: row.plan.retry,
+        rules_version: row.rules_version,
+        zone: zone.tz(),
+    })
+}
+
 async fn finish_attempt(
     deps: &Deps,
     key: TenantScoped<ContactId>,
@@ -191,24 +288,7 @@ async fn finish_attempt(
         retry,
         rules_version,
         zone,
-    } = match deps.calls.contact(SessionId(attempt.row.0)) {
-        Some(kept) => kept,
-        None => {
-            let contact = entities::contact::load(&deps.db.read, key).await?;
-            let campaign = TenantScoped::new(key.tenant_id, key.env, contact.campaign_id);
-            let row = entities::campaign::load_even_deleted(&deps.db.read, campaign).await?;
-            let zone = match row.plan.schedule.timezone {
-                Some(zone) => zone,
-                None => entities::tenant::load(&deps.db.read, key.tenant_id).await?.timezone,
-            };
-            Kept {
-                contact,
-                retry: row.plan.retry,
-                rules_version: row.rules_version,
-                zone: zone.tz(),
-            }
-        }
-    };
+    } = kept(deps, key, SessionId(attempt.row.0)).await?;
     let campaign = TenantScoped::new(key.tenant_id, key.env, before.campaign_id);
     let command = contact::machine::Command::Finish(attempt.clone());
     let (after, events) = contact::machine::transition(before.clone(), command, &retry, deps.clock.now())?;

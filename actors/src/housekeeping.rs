@@ -1,10 +1,11 @@
 //! What recurs: the reconcile, the flush of `last_used_at`, the database's log file, rows whose time is over.
 use crate::{
+    attempts,
     deps::Deps,
     holds::{self, ClockStatus},
     leases::{Of, Since},
     reconcile::{reconcile, reconcile_unless_quiet},
-    retention,
+    registers, retention,
     slices::Slices,
 };
 use entities::{
@@ -64,6 +65,7 @@ const PRUNE_EVERY: Duration = Duration::from_secs(60);
 /// Days are what is asked for.
 const RETAIN_EVERY: Duration = Duration::from_secs(3600);
 const TIDY_EVERY: Duration = Duration::from_secs(60);
+const WATCH_EVERY: Duration = Duration::from_secs(15 * 60);
 /// How long an answer can be had again with its `Idempotency-Key`. Source: CONTRACT §1.
 const KEEP_IDEMPOTENCY_KEYS: Duration = Duration::from_secs(24 * 3600);
 /// Dashboard sessions end after this long, and after this long without a request.
@@ -105,8 +107,17 @@ pub fn start(deps: &Deps, keys_used: KeysUsed) {
     every(deps, PRUNE_EVERY, "pruning", |deps| async move {
         retention::installation::prune(&deps).await
     });
+    every(deps, WATCH_EVERY, "watching registers", |deps| async move {
+        registers::watch::watch(&deps)
+            .await
+            .and(registers::watch::sweep(&deps).await)
+    });
     every(deps, RETAIN_EVERY, "pruning of workspaces", |deps| async move {
         retention::workspaces::prune(&deps).await
+    });
+    every(deps, RETAIN_EVERY, "signing and pruning of the record", |deps| async move {
+        attempts::heads::sign(&deps).await?;
+        attempts::retention::prune(&deps).await
     });
 }
 

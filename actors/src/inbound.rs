@@ -4,6 +4,7 @@ use crate::{
     call::{in_hand::Call, leg::Leg, voice},
     credits,
     deps::Deps,
+    legal,
     router::{Admitted, Arrival},
 };
 use entities::{
@@ -105,7 +106,9 @@ async fn try_receive(deps: &Deps, (tenant, env): (TenantId, Env), id: SessionId,
         return turn_away(deps, env, (&number, None), &call, id, InboundOutcome::NoAgent).await;
     };
     deps.providers.check(&agent.definition, env)?;
-    let row = row(deps, (tenant, env), id, &number, &agent, call.clone());
+    let mut row = row(deps, (tenant, env), id, &number, &agent, call.clone());
+    let country = entities::tenant::country(db, tenant).await?;
+    legal::bind_guest(deps, &mut row, country, &agent.definition.language).await?;
     let terms = &deps.limits.credits;
     let hold = terms.hold(row.price_cents_per_minute, row.max_duration_seconds);
     let Some(hold_cents) = credits::set_aside(deps, (tenant, env), hold).await? else {

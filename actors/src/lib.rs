@@ -1,14 +1,19 @@
 //! What lives in Callboard: one shell around the state machines of `rules`, and the services that pace, deliver and supervise. Start
 //! reading at [`tree`].
 
+pub mod attempts;
 pub mod birth;
 pub mod call;
+pub mod caller_facts;
+pub mod caller_health;
 pub mod campaign;
 pub mod carrier;
+pub mod consent;
 pub mod compliance;
 pub mod contact;
 pub mod conversation;
 pub mod credits;
+pub mod csv_cell;
 pub mod delivery;
 pub mod deps;
 pub mod dispatcher;
@@ -25,6 +30,7 @@ pub mod housekeeping;
 pub mod import;
 pub mod inbound;
 pub mod leases;
+pub mod legal;
 pub mod mail;
 pub mod nodes;
 pub mod outgoing;
@@ -34,6 +40,7 @@ pub mod quiet;
 pub mod reach;
 pub mod reconcile;
 pub mod recording;
+pub mod registers;
 pub mod restored;
 pub mod retention;
 pub mod room;

@@ -65,14 +65,15 @@ pub async fn people(
             },
             is_barred: barred.contains(address.as_str()),
             recent: recent.remove(address.as_str()).unwrap_or_default(),
-            not_before: None,
+            ..ContactRecord::default()
         };
         (address, record)
     });
     Ok(people.collect())
 }
 
-/// When each of them was called, or written to by that channel, in the last 7 days, in order.
+/// When each of them was called, or written to by that channel, in the last 30 days, in order: the longest span of any cap.
+/// Source: France, at most four calls in 30 days.
 async fn recent(
     (deps, db): (&Deps, &Connection),
     owner: (TenantId, Env),
@@ -83,9 +84,9 @@ async fn recent(
 ) -> Result<HashMap<String, Vec<Moment>>> {
     // By the wall clock too, where that is behind.
     let behind_ms = deps.clock.times().behind_ms().max(0);
-    let week_ago = now.plus_seconds(-7 * 24 * 3600).plus_millis(-behind_ms);
+    let month_ago = now.plus_seconds(-30 * 24 * 3600).plus_millis(-behind_ms);
     Ok(match channel.of_messages() {
-        None => entities::dial::recent(db, owner, numbers, week_ago)
+        None => entities::dial::recent(db, owner, numbers, month_ago)
             .await?
             .into_iter()
             .map(|(number, calls)| {
@@ -93,7 +94,7 @@ async fn recent(
                 (number.as_str().to_owned(), others.map(|call| call.at).collect())
             })
             .collect(),
-        Some(channel) => message_send::recent(db, owner, channel, texts, week_ago)
+        Some(channel) => message_send::recent(db, owner, channel, texts, month_ago)
             .await?
             .into_iter()
             .map(|(address, sent)| (address, sent.into_iter().map(|sent| sent.at).collect()))

@@ -12,11 +12,12 @@ use crate::{
 use entities::{
     email_message::Model as Email,
     ids::{SessionId, TenantScoped},
+    session::WhyAbandoned,
     sms_message::Model as Sms,
 };
 use rules::{
     campaign::machine::Command as CampaignCommand,
-    effect::{DispatchHint, Effect, Hint, Work},
+    effect::{CallCount, DispatchHint, Effect, Fact, Hint, Placed, Work},
     recording::machine::Command as RecordingCommand,
     room::machine::Command as RoomCommand,
     session::machine::code,
@@ -25,10 +26,30 @@ use rules::{
 pub fn perform(deps: &Deps, effects: Vec<Effect>) {
     for effect in effects {
         match effect {
-            Effect::Fact(_) => {}
+            Effect::Fact(fact) => measure(&fact),
             Effect::Work(work) => begin(deps, work),
             Effect::Hint(hint) => tell(deps, hint),
         }
+    }
+}
+
+/// What the metrics count once it stands.
+fn measure(fact: &Fact) {
+    if let Fact::CountCall(CallCount {
+        placed: Some(Placed {
+            abandoned: Some(why), ..
+        }),
+        ..
+    }) = fact
+    {
+        let why = match why {
+            WhyAbandoned::LateSound => "late_sound",
+            WhyAbandoned::Silence => "silence",
+            WhyAbandoned::NoBrain => "no_brain",
+            WhyAbandoned::NoAgent => "no_agent",
+            WhyAbandoned::Detector => "detector",
+        };
+        metrics::counter!("callboard_calls_abandoned_total", "why" => why).increment(1);
     }
 }
 

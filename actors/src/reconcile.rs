@@ -3,7 +3,9 @@
 //!
 //! A service at rest is not asked everything each time: see [`reconcile_unless_quiet`].
 use crate::{
+    attempts::exports, caller_health,
     campaign::{actor::check_drained, review},
+    consent::files,
     credits::{grants, payments},
     delivery,
     deps::Deps,
@@ -78,6 +80,7 @@ pub async fn reconcile(deps: &Deps) -> Result<()> {
         endpoints(deps).await,
         // What speaks with a peer keeps its own time, and is restarted if it panics.
         look_at_all(deps).await,
+        caller_health::look(deps).await,
         left_by_others(deps).await,
     ];
     let at_work = [
@@ -85,10 +88,12 @@ pub async fn reconcile(deps: &Deps) -> Result<()> {
         recoveries(deps).await,
         imports(deps).await,
         erasures(deps).await,
+        exports_at_work(deps).await,
         recordings(deps).await,
         messages(deps).await,
         voices(deps).await,
         samples::sweep(deps).await,
+        files::sweep(deps).await,
         evaluations(deps).await,
         payments::reconcile(deps).await,
         sessions(deps).await,
@@ -124,6 +129,7 @@ async fn comes_due(deps: &Deps, by: Moment) -> Result<bool> {
         || !entities::room::due(db, share, soon, 1).await?.is_empty()
         || !entities::campaign::unattended(db, share, soon).await?.is_empty()
         || samples::comes_due(deps, by).await?
+        || files::comes_due(deps, by).await?
         || payments::comes_due(deps, by).await?)
 }
 
@@ -170,6 +176,14 @@ async fn erasures(deps: &Deps) -> Result<bool> {
         erasure::run(deps, *tenant);
     }
     Ok(!tenants.is_empty())
+}
+
+async fn exports_at_work(deps: &Deps) -> Result<bool> {
+    let running = entities::compliance_export::running(&deps.db.read, deps.share()).await?;
+    for job in &running {
+        exports::run(deps, *job);
+    }
+    Ok(!running.is_empty())
 }
 
 /// Recordings that wait to be stored, or whose time has come: by both clocks, for what is erased does not come back.

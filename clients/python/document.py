@@ -33,11 +33,33 @@ def with_bytes(document: dict[str, Any]) -> dict[str, Any]:
     return document
 
 
+def envelopes(document: dict[str, Any]) -> dict[str, str]:
+    """The schema of each event, by its type."""
+    bodies = {event: item["post"]["requestBody"]["content"] for event, item in document["webhooks"].items()}
+    return {event: body["application/json"]["schema"]["$ref"].rsplit("/", 1)[1] for event, body in bodies.items()}
+
+
+def with_any_events(document: dict[str, Any]) -> dict[str, Any]:
+    """An event of a list is an envelope around anything: a union of all types would refuse those of a newer server."""
+    schemas = document["components"]["schemas"]
+    names = envelopes(document).values()
+    any_event = dict(schemas[next(iter(names))], title="Event", description="What an event looks like.")
+    any_type = {"type": "string", "description": "One of the event types."}
+    any_data = {"type": "object", "additionalProperties": True, "description": "Its shape depends on `type`."}
+    any_event["properties"] = any_event["properties"] | {"type": any_type, "data": any_data}
+    schemas["Event"] = any_event
+    for name in names:
+        del schemas[name]
+    del document["webhooks"]
+    return document
+
+
 def events(document: dict[str, Any]) -> str:
-    names = {}
-    for event, item in document["webhooks"].items():
-        schema = item["post"]["requestBody"]["content"]["application/json"]["schema"]
-        names[event] = schema["properties"]["data"]["$ref"].rsplit("/", 1)[1]
+    schemas = document["components"]["schemas"]
+    names = {
+        event: schemas[envelope]["properties"]["data"]["$ref"].rsplit("/", 1)[1]
+        for event, envelope in envelopes(document).items()
+    }
     classes = sorted(set(names.values()))
     entries = ", ".join(f"{event!r}: {name}" for event, name in names.items())
     return f'''"""The data of events, by their types."""
@@ -49,4 +71,4 @@ EVENT_DATA: dict[str, type[EventData]] = {{{entries}}}
 
 task, path = sys.argv[1:]
 document = json.loads(Path(path).read_text())
-print(events(document) if task == "events" else json.dumps(without_defaults(with_bytes(document))))
+print(events(document) if task == "events" else json.dumps(without_defaults(with_any_events(with_bytes(document)))))

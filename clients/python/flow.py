@@ -95,8 +95,8 @@ def run(callboard: Callboard, server: Receiver) -> None:
         body=models.AgentCreate(name="Ann", prompt="Be brief.", first_message="Hello {{first_name}}, this is Ann.")
     )
     campaign = callboard.create_campaign(body=models.CampaignCreate(name="Flow", agent_id=agent.id))
-    contacts = [models.Given(phone_number=number, first_name="Zoë") for number in NUMBERS]
-    added = callboard.add_campaign_contacts(str(campaign.id), body=models.Add(contacts=contacts))
+    contacts = [models.NewContact(phone_number=number, first_name="Zoë") for number in NUMBERS]
+    added = callboard.add_campaign_contacts(str(campaign.id), body=models.AddCampaignContactsRequest(contacts=contacts))
     assert added.accepted == len(NUMBERS), added
     # The same request under the same key is done once, and answered the same.
     key = f"start-{campaign.id}"

@@ -77,6 +77,9 @@ pub struct Disposition {
     /// When it fits: the classifier reads this.
     #[serde(default)]
     pub description: Option<Text<1, 1_000>>,
+    /// The person said no: where the law asks for a rest after a no, it starts with it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub declined: bool,
 }
 
 /// Something the agent should find out.
@@ -154,7 +157,8 @@ pub enum Channels {
     Mono,
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+/// Ordered: each asks for more than the one before.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ConsentMode {
     /// Nothing is said.

@@ -34,6 +34,8 @@ pub enum OnConflict {
     Advance(&'static [&'static str]),
     /// The row is replaced.
     Replace,
+    /// The row is replaced if it is newer than the stored one, by the column of that name.
+    Newest(&'static str),
     /// Its counts are added to the stored ones; of the column of that name the larger one stays.
     Add(Option<&'static str>),
 }
@@ -207,6 +209,7 @@ fn insert<E: EntityTrait>(rows: Table, on_conflict: OnConflict, first: usize) ->
             | OnConflict::Keep
             | OnConflict::ReplacePredecessor
             | OnConflict::Advance(_)
+            | OnConflict::Newest(_)
             | OnConflict::Replace => format!("{column} = excluded.{column}"),
         })
         .collect();
@@ -218,6 +221,9 @@ fn insert<E: EntityTrait>(rows: Table, on_conflict: OnConflict, first: usize) ->
     );
     if on_conflict.replaces_predecessors() {
         let _ = write!(text, " WHERE {table}.version = excluded.version - 1");
+    }
+    if let OnConflict::Newest(column) = on_conflict {
+        let _ = write!(text, " WHERE {table}.{column} < excluded.{column}");
     }
     text
 }

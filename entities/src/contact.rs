@@ -14,9 +14,9 @@ use crate::{
     campaign::Channel,
     connection::Connection,
     error::{Error, Result},
-    ids::{CampaignId, ContactId, DeliveryRowId, SessionId, TenantId, TenantScoped},
+    ids::{CampaignId, ConsentId, ContactId, DeliveryRowId, SessionId, TenantId, TenantScoped},
     page::{self, Listed, Page},
-    values::{Country, E164, Env, Moment, Variables, Zone},
+    values::{Country, E164, Env, Moment, Place, Variables, Zone},
 };
 use schemars::JsonSchema;
 use sea_orm::{Condition, DeriveActiveEnum, EnumIter, QuerySelect, entity::prelude::*, sea_query::Expr};
@@ -87,6 +87,10 @@ pub struct Model {
     pub variables: Variables,
     /// Where the person is, if it was said.
     pub timezone: Option<Zone>,
+    /// In which country, or part of one, if it was said: the laws of that place hold beside those of the number's.
+    pub region: Option<Place>,
+    /// The consent that was named for it; none: the strongest that covers it.
+    pub consent_id: Option<ConsentId>,
     /// The zones whose hours count for it, as one name: contacts of one name keep the same hours. Empty: unknown;
     /// [`UNCALLABLE`]: there is nothing to call.
     pub zone: String,

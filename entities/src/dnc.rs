@@ -1,7 +1,7 @@
 //! The do-not-call list: numbers and addresses that a tenant must not use. What is removed stays, with who wanted it and why.
 use crate::{
     boxed, bulk,
-    connection::Connection,
+    connection::{Connection, Transaction},
     db::Db,
     error::{Error, Result},
     ids::{DncId, SessionId, TenantId, TenantScoped},
@@ -10,7 +10,7 @@ use crate::{
 };
 use schemars::JsonSchema;
 use sea_orm::{
-    Condition, DeriveActiveEnum, EnumIter, FromJsonQueryResult, QuerySelect, Statement, TryGetable, Value,
+    Condition, DeriveActiveEnum, EnumIter, ExprTrait, FromJsonQueryResult, QuerySelect, Statement, TryGetable, Value,
     entity::prelude::*, sea_query::Expr,
 };
 use serde::{Deserialize, Serialize};
@@ -54,6 +54,16 @@ pub enum Source {
     Import,
 }
 
+impl Source {
+    /// Has the person said so to the service itself?
+    pub fn is_own_wish(self) -> bool {
+        match self {
+            Source::OptOutVoice | Source::SmsStop | Source::Unsubscribe => true,
+            Source::Manual | Source::Import => false,
+        }
+    }
+}
+
 #[sea_orm::model]
 #[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
 #[sea_orm(table_name = "dnc_entries")]
@@ -69,6 +79,10 @@ pub struct Model {
     pub reason: Option<String>,
     pub source: Source,
     pub session_id: Option<SessionId>,
+    /// When the person asked for it, as whoever added it says.
+    pub requested_at: Option<Moment>,
+    /// When the person has last said it to the service itself, whoever else had put them on the list before.
+    pub opted_out_at: Option<Moment>,
     /// Who has added it; none: the person it is about.
     pub created_by: Option<String>,
     /// Its place among all commits; the writer gives it.
@@ -81,6 +95,53 @@ pub struct Model {
     pub created_at: Moment,
 }
 impl ActiveModelBehavior for ActiveModel {}
+
+impl Model {
+    /// When the person has last opted out; none: others have put them on the list.
+    pub fn own_wish_at(&self) -> Option<Moment> {
+        // Entries from before that was kept say it by their source.
+        let by_source = self.source.is_own_wish().then_some(self.created_at);
+        self.opted_out_at.or(by_source)
+    }
+}
+
+/// That somebody on the list has said it again. What the entry bars stays as it is, and so does its place among all commits.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Wish {
+    pub tenant_id: TenantId,
+    pub entry: DncId,
+    pub opted_out_at: Option<Moment>,
+    pub requested_at: Option<Moment>,
+}
+
+impl Wish {
+    /// What a row says of it.
+    pub fn of(row: &Model) -> Self {
+        Wish {
+            tenant_id: row.tenant_id,
+            entry: row.id,
+            opted_out_at: row.opted_out_at,
+            requested_at: row.requested_at,
+        }
+    }
+}
+
+/// Notes them. Whoever has decided by the entry as it was decides anew.
+#[boxed]
+pub async fn note(db: &Transaction, wishes: &[Wish]) -> Result<()> {
+    for wish in wishes {
+        Entity::update_many()
+            .col_expr(Column::OptedOutAt, Expr::value(wish.opted_out_at))
+            .col_expr(Column::RequestedAt, Expr::value(wish.requested_at))
+            .col_expr(Column::Version, Expr::col(Column::Version).add(1))
+            .filter(Column::Id.eq(wish.entry))
+            .filter(Column::TenantId.eq(wish.tenant_id))
+            .filter(is_barred())
+            .exec(&**db)
+            .await?;
+    }
+    Ok(())
+}
 
 /// Written out, not bound: only so do the databases see that the small indexes of what is barred serve.
 fn is_barred() -> Expr {

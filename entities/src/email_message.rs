@@ -5,6 +5,7 @@ use crate::{
     db::Db,
     error::{Error, Result},
     ids::{CampaignId, ContactId, EmailId, TenantId, TenantScoped},
+    law::MessageLegal,
     message::Messages,
     owned::of_tenant_and_env,
     page::{self, Listed, Page},
@@ -104,6 +105,9 @@ pub struct Model {
     pub kind: Kind,
     pub campaign_id: Option<CampaignId>,
     pub contact_id: Option<ContactId>,
+    /// None: the service says it by itself, or it was made before there were rules of law.
+    #[sea_orm(column_type = "JsonBinary", nullable)]
+    pub legal: Option<MessageLegal>,
     pub client_reference_id: Option<String>,
     #[sea_orm(column_type = "JsonBinary")]
     pub metadata: Metadata,

@@ -118,6 +118,9 @@ pub enum Error {
     /// On the do-not-call list.
     #[error("the number is on the do-not-call list")]
     RecipientOnDnc,
+    /// A rule of the law does not allow it; which, and who must mend what.
+    #[error("the law does not allow it (`{rule}`): {reason}")]
+    ComplianceBlocked { rule: String, reason: String },
     /// Nobody may be called there now.
     #[error("outside the calling hours; {}", opens(.next_open_at))]
     OutsideCallingHours { next_open_at: Option<Moment> },
@@ -217,6 +220,7 @@ impl Error {
             | Error::Moved
             | Error::NumberNotVerified
             | Error::RecipientOnDnc
+            | Error::ComplianceBlocked { .. }
             | Error::OutsideCallingHours { .. }
             | Error::DailyCapReached { .. }
             | Error::KeyLimit { .. }

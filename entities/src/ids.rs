@@ -111,8 +111,12 @@ ids! {
     VoiceSampleId,
     /// That somebody agreed to be called or written to.
     ConsentId,
+    /// A file that proves a consent.
+    ConsentFileId,
     /// A list of numbers that must not be called, such as a national one.
     RegisterId,
+    /// What was uploaded for it at one time.
+    RegisterFileId,
     /// One attempt to reach somebody, in the record that proves it.
     AttemptId,
     /// An export of that record, or a file about one person.

@@ -26,6 +26,8 @@ pub enum Kind {
     Contacts,
     /// Numbers and addresses for the do-not-call list.
     Dnc,
+    /// That people agreed to be called or written to.
+    Consents,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema, EnumIter, DeriveActiveEnum)]
@@ -206,7 +208,7 @@ pub async fn running(db: &Connection, share: Share) -> Result<Vec<TenantScoped<I
         .collect())
 }
 
-/// Ends all that read contacts in, of all tenants. Lists of whom not to call are read to their end.
+/// Ends all that read in whom to call, or why they may be called, of all tenants. Lists of whom not to call are read to their end.
 #[boxed]
 pub async fn give_up_contacts(db: &Connection, why: &str, now: Moment) -> Result<u64> {
     let ended = Entity::update_many()
@@ -214,7 +216,7 @@ pub async fn give_up_contacts(db: &Connection, why: &str, now: Moment) -> Result
         .col_expr(Column::Error, Expr::value(why))
         .col_expr(Column::EndedAt, Expr::value(now))
         .filter(Expr::cust("status = 'running'"))
-        .filter(Column::Kind.eq(Kind::Contacts))
+        .filter(Column::Kind.is_in([Kind::Contacts, Kind::Consents]))
         .exec(db)
         .await?;
     let running = Expr::cust("import_id NOT IN (SELECT id FROM imports WHERE status = 'running')");

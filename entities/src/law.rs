@@ -116,6 +116,43 @@ pub enum SandboxLaw {
     Enforce,
 }
 
+/// Something that the other side of a call must be told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum DisclosureKind {
+    /// That it is an AI.
+    Ai,
+    /// For whom it calls.
+    Name,
+    /// About what.
+    Purpose,
+    /// How to be called no more.
+    OptOut,
+    /// That the call is recorded. The question and the notice of `recording.consent` tell it.
+    Recording,
+    /// The number at which whoever calls can be reached.
+    Callback,
+    /// The address of whoever calls.
+    Address,
+    /// That the voice is a clone of somebody's.
+    ClonedVoice,
+}
+impl DisclosureKind {
+    /// As the API writes it.
+    pub fn name(self) -> &'static str {
+        match self {
+            DisclosureKind::Ai => "ai",
+            DisclosureKind::Name => "name",
+            DisclosureKind::Purpose => "purpose",
+            DisclosureKind::OptOut => "opt_out",
+            DisclosureKind::Recording => "recording",
+            DisclosureKind::Callback => "callback",
+            DisclosureKind::Address => "address",
+            DisclosureKind::ClonedVoice => "cloned_voice",
+        }
+    }
+}
+
 /// What a call or message is, in the words of the law.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema, FromJsonQueryResult)]
 #[serde(deny_unknown_fields)]
@@ -149,6 +186,19 @@ pub struct LegalPerson {
     /// The consent that was named; none: the strongest that covers the call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub consent_id: Option<ConsentId>,
+}
+
+/// What a message that somebody has ordered is, in the words of the law. What the service says by itself, such as that somebody was
+/// taken off a list, has none.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, FromJsonQueryResult)]
+pub struct MessageLegal {
+    #[serde(default)]
+    pub legal: Legal,
+    #[serde(default)]
+    pub person: LegalPerson,
+    /// With a test key: does the law bind it?
+    #[serde(default)]
+    pub sandbox_law: SandboxLaw,
 }
 
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {

@@ -1,7 +1,7 @@
 //! A tenant's phone numbers: who answers them, and how well. Shared by its two envs. That a tenant has one here says nothing of
 //! whose it is: others may have it too, and live use asks for [`number_claim`].
 use crate::{
-    boxed,
+    boxed, bulk,
     connection::Connection,
     error::{Error, Result},
     ids::{AgentId, NumberId, TenantId, TrunkId},
@@ -11,7 +11,7 @@ use crate::{
     values::{E164, Env, Moment, Text},
 };
 use schemars::JsonSchema;
-use sea_orm::{DeriveActiveEnum, EnumIter, FromJsonQueryResult, entity::prelude::*};
+use sea_orm::{DeriveActiveEnum, EnumIter, FromJsonQueryResult, Statement, entity::prelude::*};
 use serde::{Deserialize, Serialize};
 
 /// What happens to calls that no agent can take.
@@ -60,6 +60,8 @@ pub struct Model {
     pub agent_id: Option<AgentId>,
     #[sea_orm(column_type = "JsonBinary")]
     pub inbound: Inbound,
+    /// Under which its texts are registered with the carriers, such as a 10DLC campaign's.
+    pub sms_registration: Option<String>,
     pub version: i32,
     pub created_at: Moment,
     pub updated_at: Moment,
@@ -132,6 +134,64 @@ pub async fn trunks_of(db: &Connection, tenant: TenantId, numbers: &[E164]) -> R
         .filter(Column::TrunkId.is_not_null());
     let rows = select.all(db).await?.into_iter();
     Ok(rows.filter_map(|row| Some((row.phone_number, row.trunk_id?))).collect())
+}
+
+/// What is known of a number that calls and texts show.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CallerRow {
+    pub phone_number: E164,
+    pub has_trunk: bool,
+    /// What stands behind the workspace's claim of it; `None`: it has none.
+    pub claimed_by: Option<number_claim::Source>,
+    /// It has an agent that is there, and that listens for the wish not to be called again.
+    pub has_agent: bool,
+    pub sms_registration: Option<String>,
+}
+
+impl CallerRow {
+    /// Whoever calls it back live reaches an agent that takes opt-outs.
+    pub fn is_answered(&self) -> bool {
+        self.has_trunk && self.claimed_by.is_some() && self.has_agent
+    }
+}
+
+/// Those of `numbers` that the tenant has, each with what live use asks of it, in one look.
+#[boxed]
+pub async fn callers(db: &Connection, tenant: TenantId, numbers: &[E164]) -> Result<Vec<CallerRow>> {
+    // What a JSON's `false` is as text: `0` in SQLite, `false` in PostgreSQL. Left out, it is on.
+    const LISTENS: &str =
+        "COALESCE(CAST(a.definition -> 'opt_out' ->> 'enabled' AS TEXT), 'true') NOT IN ('0', 'false')";
+    let mut found = Vec::new();
+    for chunk in bulk::padded(numbers) {
+        let backend = db.get_database_backend();
+        let mut text = format!(
+            "SELECT n.phone_number, n.sms_registration, c.source, \
+             CASE WHEN n.trunk_id IS NULL THEN 0 ELSE 1 END, \
+             CASE WHEN a.id IS NOT NULL AND {LISTENS} THEN 1 ELSE 0 END \
+             FROM numbers n \
+             LEFT JOIN number_claims c ON c.phone_number = n.phone_number AND c.tenant_id = n.tenant_id \
+             LEFT JOIN agents a ON a.id = n.agent_id AND a.tenant_id = n.tenant_id AND a.deleted_at IS NULL \
+             WHERE n.deleted_at IS NULL AND n.phone_number"
+        );
+        let mut values = bulk::among(&mut text, backend, &chunk);
+        values.push(tenant.into());
+        text.push_str(" AND n.tenant_id = ");
+        bulk::placeholder(&mut text, backend, values.len());
+        for row in db
+            .query_all_raw(Statement::from_sql_and_values(backend, text, values))
+            .await?
+        {
+            let (has_trunk, has_agent): (i32, i32) = (row.try_get_by_index(3)?, row.try_get_by_index(4)?);
+            found.push(CallerRow {
+                phone_number: row.try_get_by_index(0)?,
+                sms_registration: row.try_get_by_index(1)?,
+                claimed_by: row.try_get_by_index(2)?,
+                has_trunk: has_trunk == 1,
+                has_agent: has_agent == 1,
+            });
+        }
+    }
+    Ok(found)
 }
 
 /// Whether the alarm of a number's answer rate may ring, per env.

@@ -22,6 +22,15 @@ pub enum Source {
     Operator,
 }
 
+impl Source {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Source::Code => "code",
+            Source::Operator => "operator",
+        }
+    }
+}
+
 #[sea_orm::model]
 #[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
 #[sea_orm(table_name = "number_claims")]

@@ -13,8 +13,9 @@ use crate::{
     workspace_lease::{self, Share},
 };
 use schemars::JsonSchema;
-use sea_orm::{Condition, DeriveActiveEnum, EnumIter, QuerySelect, QueryTrait, entity::prelude::*, sea_query::Expr};
+use sea_orm::{Condition, DeriveActiveEnum, EnumIter, FromJsonQueryResult, QuerySelect, QueryTrait, entity::prelude::*, sea_query::Expr};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema, EnumIter, DeriveActiveEnum)]
 #[sea_orm(rs_type = "String", db_type = "String(StringLen::N(16))", rename_all = "snake_case")]
@@ -44,6 +45,53 @@ pub enum PurgeReason {
     Deleted,
 }
 
+/// What a recording says of the machine that speaks in it. The file says the same, signed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, FromJsonQueryResult)]
+#[schemars(rename = "SyntheticSound")]
+pub struct Synthetic {
+    /// A machine speaks in it: always true.
+    pub synthetic: bool,
+    /// Whose sound is in each channel: `left` and `right`, or `mono`.
+    pub channels: BTreeMap<String, Sound>,
+    pub voice: SyntheticVoice,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[schemars(rename = "ChannelSound")]
+pub enum Sound {
+    /// The machine; after a hand-over whoever took the call.
+    Agent,
+    Person,
+    /// The other side of a call of the sandbox, which is a machine, too.
+    SimulatedPerson,
+    /// All who spoke.
+    Everybody,
+}
+
+/// Whose voice the machine has.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct SyntheticVoice {
+    /// The `voice_id`.
+    pub id: String,
+    pub kind: VoiceKind,
+    /// Who makes the sound, such as `elevenlabs`; or a program of the operator's machine.
+    pub provider: String,
+    /// Null: it has none, or it is not known.
+    pub model: Option<String>,
+    /// The operator says that its provider puts a watermark into its sound.
+    pub watermark: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum VoiceKind {
+    Builtin,
+    Provider,
+    /// A clone of somebody's.
+    Cloned,
+}
+
 #[sea_orm::model]
 #[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
 #[sea_orm(table_name = "recordings")]
@@ -65,6 +113,9 @@ pub struct Model {
     pub bytes: Option<i64>,
     /// Of the WAV file, hex.
     pub sha256: Option<String>,
+    /// None: it is not stored yet, or was before recordings said it.
+    #[sea_orm(column_type = "JsonBinary", nullable)]
+    pub synthetic: Option<Synthetic>,
     pub purge_after: Option<Moment>,
     pub purge_reason: Option<PurgeReason>,
     pub error: Option<String>,

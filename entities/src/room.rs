@@ -38,6 +38,7 @@ pub enum Status {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema, EnumIter, DeriveActiveEnum)]
 #[sea_orm(rs_type = "String", db_type = "String(StringLen::N(24))", rename_all = "snake_case")]
 #[serde(rename_all = "snake_case")]
+#[schemars(rename = "RoomErrorCode")]
 pub enum ErrorCode {
     AgentUnreachable,
     /// The browser could not be reached.

@@ -6,6 +6,7 @@ use crate::{
     error::{Error, Result},
     ids::{CampaignId, ContactId, SmsId, TenantId, TenantScoped},
     keys,
+    law::MessageLegal,
     message::Messages,
     owned::of_tenant_and_env,
     page::{self, Listed, Page},
@@ -110,6 +111,9 @@ pub struct Model {
     pub delivered_at: Option<Moment>,
     pub campaign_id: Option<CampaignId>,
     pub contact_id: Option<ContactId>,
+    /// None: the service says it by itself, or it was made before there were rules of law.
+    #[sea_orm(column_type = "JsonBinary", nullable)]
+    pub legal: Option<MessageLegal>,
     pub client_reference_id: Option<String>,
     #[sea_orm(column_type = "JsonBinary")]
     pub metadata: Metadata,

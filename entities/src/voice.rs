@@ -98,6 +98,14 @@ pub async fn load(db: &Connection, tenant: TenantId, id: VoiceId) -> Result<Mode
     found.ok_or(Error::NotFound("voice"))
 }
 
+/// Who has made it, also of one that was deleted since.
+#[boxed]
+pub async fn maker(db: &Connection, tenant: TenantId, id: VoiceId) -> Result<Maker> {
+    let found = Entity::find_by_id(id).filter(Column::TenantId.eq(tenant));
+    let found = found.one(db).await?.ok_or(Error::NotFound("voice"))?;
+    Ok(found.provider)
+}
+
 /// For what follows its deletion.
 #[boxed]
 pub async fn load_even_deleted(db: &Connection, key: TenantScoped<VoiceId>) -> Result<Model> {

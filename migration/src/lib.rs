@@ -54,6 +54,11 @@ migrations! {
     m2026_11_28_000027_erasure
     m2026_11_28_000028_nodes
     m2026_11_29_000029_retention
+    m2026_11_30_000030_law
+    m2026_11_30_000031_consents
+    m2026_11_30_000032_registers
+    m2026_11_30_000033_attempt_records
+    m2026_11_30_000034_abandonment
     m2026_11_30_000035_people
 }
 

@@ -86,6 +86,8 @@ measures! {
     counter "callboard_transcription_failures_total" Count "Utterances a transcription provider failed, by provider and error";
     counter "callboard_turn_speculations_total" Count "Answers begun early, by outcome";
     counter "callboard_opt_out_model_total" Count "Verdicts of the model for opt-outs, by outcome";
+    gauge "callboard_register_age_seconds" Seconds "Since a register's maker gave its file out, by name";
+    counter "callboard_reassigned_lookups_total" Count "Requests to look reassigned numbers up, by result";
     gauge "callboard_trunk_up" Count "1 if the trunk's peer answers, by trunk";
     summary "callboard_writer_batch_items" Count "Commits joined in one transaction";
     gauge "callboard_commits_failing" Count "1 while the last commit has failed";

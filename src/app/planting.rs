@@ -10,10 +10,12 @@ use actors::{
     credits::processor::Payments,
     deps::{Deps, Shared},
     recording::sounds::Studio,
+    registers::lookup::Registers,
     room::live_rooms::LiveRooms,
     switchboard::phones::Switchboard,
     traces::Traces,
     tree::{self, AfterCommits, Tree},
+    voice::standby::Standbys,
     voice_clone::cloning::Cloning,
     writer::{self, Writer},
 };
@@ -64,6 +66,7 @@ pub(super) async fn plant(
         .collect();
     let arbiter_handles: Vec<_> = arbiters.iter().map(actix_rt::Arbiter::handle).collect();
     let leases = opened.fence.leases().clone();
+    let law = settings.law()?;
     let (deps, tree) = tree::plant(&arbiter_handles, clock, &leases, |router| Shared {
         db: opened.db,
         clock: clock.clone(),
@@ -85,6 +88,7 @@ pub(super) async fn plant(
         },
         recoveries: Default::default(),
         imports: Default::default(),
+        exports: Default::default(),
         closings: Default::default(),
         reviews: Default::default(),
         erasures: Default::default(),
@@ -93,6 +97,7 @@ pub(super) async fn plant(
         providers: doors.providers,
         payments: doors.payments,
         studio: doors.studio,
+        standbys: Standbys::beside(settings.recordings_spool.as_ref()),
         cloning: doors.cloning,
         listeners: Default::default(),
         latencies: Default::default(),
@@ -100,9 +105,11 @@ pub(super) async fn plant(
         pacing_report: Default::default(),
         traces: Traces::new(doors.tracer),
         trunks: Default::default(),
+        registers: doors.registers,
         holds: Default::default(),
         quiet: Default::default(),
         limits: doors.limits,
+        law,
         base_url: settings.public_url().into(),
         runtime: handle,
         router,
@@ -146,6 +153,7 @@ struct Doors {
     providers: Providers,
     studio: Studio,
     cloning: Cloning,
+    registers: Registers,
     limits: Limits,
     tracer: Tracer,
 }
@@ -173,6 +181,7 @@ impl Doors {
             payments: settings.payments()?,
             providers: settings.providers()?,
             cloning: settings.cloning()?,
+            registers: settings.registers(links)?,
             limits: settings.limits()?,
             tracer: tracer(settings)?,
         })

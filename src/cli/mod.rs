@@ -3,6 +3,7 @@ pub mod audit;
 mod backup;
 pub mod clock;
 pub mod commands;
+mod compliance;
 pub mod credits;
 pub mod demo;
 pub mod dispatch;
@@ -14,6 +15,8 @@ mod mcp;
 mod members;
 pub mod nodes;
 mod numbers;
+mod recordings;
+mod registers;
 mod retention;
 pub mod secrets;
 pub mod serve;
@@ -97,6 +100,9 @@ pub enum Command {
     /// Give credits to a workspace, or show what it has
     #[command(subcommand)]
     Credits(credits::Credits),
+    /// Upload and list registers of numbers that must not be called, for all workspaces
+    #[command(subcommand)]
+    Registers(registers::Registers),
     /// Stop all calls and messages of all workspaces, or resume them
     #[command(subcommand)]
     Dispatch(dispatch::Dispatch),
@@ -112,9 +118,15 @@ pub enum Command {
     /// Make a secret key, or seal stored secrets with a new one
     #[command(subcommand)]
     Secrets(secrets::Secrets),
+    /// Say whether a recording is as it was made, and what it says of the machine that speaks in it
+    #[command(subcommand)]
+    Recordings(recordings::Recordings),
     /// Print what is stored, for a program that checks it, or who changed whose access
     #[command(subcommand)]
     Audit(audit::Audit),
+    /// Check what was exported of the record of attempts, without a server
+    #[command(subcommand)]
+    Compliance(compliance::Compliance),
     /// Find out what would keep the service from its work
     Doctor(doctor::Doctor),
     /// Make a file that holds the whole database and the recordings
@@ -146,12 +158,15 @@ impl Command {
             Command::Keys(command) => command.run(config, json).await,
             Command::Tenant(command) => command.run(config, json).await,
             Command::Credits(command) => command.run(config, json).await,
+            Command::Registers(command) => command.run(config, json).await,
             Command::Dispatch(command) => command.run(config, json).await,
             Command::Nodes(command) => command.run(config, json).await,
             Command::Sip(command) => command.run(config, json).await,
             Command::Clock(command) => command.run(config, json).await,
             Command::Secrets(command) => command.run(config, json).await,
+            Command::Recordings(command) => command.run(json),
             Command::Audit(command) => command.run(config).await,
+            Command::Compliance(command) => command.run(json),
             Command::Doctor(command) => command.run(config, json).await,
             Command::Backup(command) => command.run(config, json).await,
             Command::Restore(command) => command.run(config, json).await,

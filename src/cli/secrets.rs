@@ -1,15 +1,15 @@
 //! `callboard secrets`: everything that is sealed is sealed anew, with the key that is in force.
 use super::commands::{open, print};
 use crate::error::CannotStart;
-use actors::{recording::studio, voice_clone::samples};
+use actors::{attempts::exports, consent::files, recording::studio, voice_clone::samples};
 use adapters::recording::{
     spool::{self, Resealed},
     vault::Vault,
 };
 use clap::Subcommand;
 use entities::{
-    Error, connection::Transaction, db::Db, event, function, mail, page, recording, sip_trunk, verified_number,
-    voice::sample, webhook_endpoint,
+    Error, compliance_export, connection::Transaction, consent::file, db::Db, event, function, mail, page, recording,
+    sip_trunk, verified_number, voice::sample, webhook_endpoint,
 };
 use runtime::{
     keyring::{Keyring, Purpose, purpose},
@@ -57,6 +57,8 @@ impl Secrets {
         let vault = settings.vault(&keyring)?;
         let recordings = reseal_recordings(&db, &vault).await?;
         let samples = reseal_samples(&db, &vault).await?;
+        let files = reseal_files(&db, &vault).await?;
+        reseal_exports(&db, &vault).await?;
         let spools = spool::reseal(settings.recordings_spool.as_ref(), &vault)
             .map_err(|why| CannotStart(format!("recordings_spool: {why}")))?;
         for (name, why) in &spools.left {
@@ -73,6 +75,7 @@ impl Secrets {
                 "spools_resealed": spools.done,
                 "spools_left": spools.left.len(),
                 "voice_samples_resealed": samples,
+                "consent_files_resealed": files,
                 "key_id": keyring.key_id(),
             }));
         } else {
@@ -82,7 +85,7 @@ impl Secrets {
                 count => format!("{count} unfinished recordings are damaged and stay as they are; all else now opens"),
             };
             println!(
-                "{resealed} endpoints, {functions} functions, {trunks} trunks, {recordings} recordings, {spools} unfinished ones and {samples} samples of voices resealed; {rest} with key {} alone",
+                "{resealed} endpoints, {functions} functions, {trunks} trunks, {recordings} recordings, {spools} unfinished ones, {samples} samples of voices and {files} files that prove consents resealed; {rest} with key {} alone",
                 keyring.key_id()
             );
         }
@@ -250,6 +253,20 @@ async fn reseal_object(vault: &Vault, name: &str) -> Result<bool, CannotStart> {
     Ok(true)
 }
 
+/// Files of exports, for the days that they are kept.
+async fn reseal_exports(db: &Db, vault: &Vault) -> Result<(), CannotStart> {
+    let key = |row: &compliance_export::Model| row.id;
+    page::each(&db.read, compliance_export::all_after, key, async |rows| {
+        for row in rows {
+            for part in 1..=row.files.0.len() {
+                reseal_object(vault, &exports::file_name(row.key(), part)).await?;
+            }
+        }
+        Ok::<(), CannotStart>(())
+    })
+    .await
+}
+
 /// What voices are cloned from.
 async fn reseal_samples(db: &Db, vault: &Vault) -> Result<u32, CannotStart> {
     let mut resealed = 0;
@@ -257,6 +274,20 @@ async fn reseal_samples(db: &Db, vault: &Vault) -> Result<u32, CannotStart> {
     page::each(&db.read, sample::all_after, key, async |rows| {
         for row in rows {
             resealed += u32::from(reseal_object(vault, &samples::name(&row)).await?);
+        }
+        Ok::<(), CannotStart>(())
+    })
+    .await?;
+    Ok(resealed)
+}
+
+/// What proves consents.
+async fn reseal_files(db: &Db, vault: &Vault) -> Result<u32, CannotStart> {
+    let mut resealed = 0;
+    let key = |row: &file::Model| row.id;
+    page::each(&db.read, file::all_after, key, async |rows| {
+        for row in rows {
+            resealed += u32::from(reseal_object(vault, &files::name(row.tenant_id, row.id)).await?);
         }
         Ok::<(), CannotStart>(())
     })

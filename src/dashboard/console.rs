@@ -38,7 +38,7 @@ files! {
     "main.js" "parts.js" "peaks.js" "place.js" "rows.js" "unsaved.js" "values.js" "words.js"
     "pages/account.js" "pages/agent.js" "pages/agent_form.js" "pages/agents.js" "pages/at_once.js" "pages/call.js"
     "pages/call_events.js" "pages/call_facts.js" "pages/calls.js" "pages/campaign.js" "pages/campaigns.js"
-    "pages/compliance.js" "pages/contacts.js" "pages/credits.js" "pages/csv.js" "pages/definition.js"
+    "pages/compliance.js" "pages/consents.js" "pages/contacts.js" "pages/credits.js" "pages/csv.js" "pages/definition.js"
     "pages/deliveries.js" "pages/dnc.js" "pages/dnc_import.js" "pages/dry_run.js" "pages/endpoint_form.js"
     "pages/erasure.js" "pages/event_types.js" "pages/events.js" "pages/find.js" "pages/function_form.js" "pages/functions.js"
     "pages/hours.js" "pages/identity.js" "pages/imports.js" "pages/incoming.js" "pages/law.js" "pages/lines.js"

@@ -1,7 +1,6 @@
 //! What agents ask, and what people answered.
 use super::{
     caller::Caller,
-    csv_cell,
     error::ApiResult,
     extract::{Id, Params},
     report,
@@ -12,7 +11,7 @@ use actix_web::{
     HttpResponse,
     web::{self, Data},
 };
-use actors::deps::Deps;
+use actors::{csv_cell, deps::Deps};
 use bytes::Bytes;
 use entities::{
     Error, Result,

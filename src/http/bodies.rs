@@ -1,6 +1,6 @@
 //! Bytes of requests' bodies in memory, counted as they arrive: of a workspace, of a stranger's network, and of all together.
 //! Who has no room is refused and frees what they hold, so that others go on.
-use super::error::{ApiError, ApiResult};
+use super::error::{ApiError, ApiResult, Code};
 use actix_web::{HttpMessage, HttpRequest};
 use entities::ids::TenantId;
 use std::{
@@ -115,7 +115,7 @@ impl BodyPermit {
                 "the requests {whose} that are in progress hold {} MiB of bodies; send fewer at once",
                 most / MIB
             );
-            return Err(ApiError::TooMany("rate_limited", message, 1));
+            return Err(ApiError::TooMany(Code::RateLimited, message, 1));
         }
         let of_strangers = match self.owner {
             Owner::Network(_) => shared(self.bytes + bytes) - shared(self.bytes),

@@ -1,6 +1,6 @@
 //! How much of a workspace may be under way at once in requests that take long. What is more is refused, never queued: a queue
 //! would hold connections, and make those wait who ask for something quick.
-use super::error::{ApiError, ApiResult};
+use super::error::{ApiError, ApiResult, Code};
 use entities::ids::TenantId;
 use runtime::bulkhead::{Bulkhead, Full, Permit};
 
@@ -67,7 +67,7 @@ impl Bulkheads {
                 Full::Tenant => "another preflight of this workspace is running; try again when it has finished",
                 Full::Service => "too many preflights are running; try again shortly",
             };
-            ApiError::TooMany("rate_limited", message.into(), 5)
+            ApiError::TooMany(Code::RateLimited, message.into(), 5)
         };
         self.preflights.enter(tenant).map_err(refused)
     }
@@ -120,6 +120,6 @@ fn busy(what: &'static str, of_tenant: usize, seconds: u64) -> impl FnOnce(Full)
             }
             Full::Service => format!("too many {what} at the moment; try again shortly"),
         };
-        ApiError::TooMany("rate_limited", message, seconds)
+        ApiError::TooMany(Code::RateLimited, message, seconds)
     }
 }

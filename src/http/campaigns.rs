@@ -247,6 +247,7 @@ pub async fn stats(
     let tally = tally::load(db, id).await?;
     let live = session::live(db, caller.tenant_id()).await?;
     let hours = campaign_hour::last(db, id, STATS_HOURS).await?;
+    let abandonment = campaign_hour::abandonment(db, id, deps.clock.times()).await?;
     let tenant = entities::tenant::load(db, caller.tenant_id()).await?;
     let running = row.status == store::Status::Running;
     let finishes_at = if running && tally.pending + tally.waiting > 0 {
@@ -264,6 +265,7 @@ pub async fn stats(
             .map_or(i32::MAX, |max| max.get())
             .min(Concurrency::of(&tenant, &deps.limits).outbound()),
         hours,
+        abandonment,
         dials_per_second: deps.pacing_report.dials_per_second(id, deps.clock.now()),
         limiting_factor: deps.pacing_report.limiting(id).filter(|_| running),
         finishes_at,

@@ -8,6 +8,7 @@ use super::{
     extract,
     idempotency::{self, LARGEST},
     rate_limits::Left,
+    register_files,
     signed_in::{self, Asks, Bodies},
     voices::Form,
 };
@@ -103,8 +104,8 @@ pub async fn admit(
         false => {
             // What is refused for that was not asked for.
             idempotency::key_of(request.request())?;
-            // By the time that all of it is here somebody may have been let go. A form is read by its handler, bit by bit.
-            if !Form::is_one(request.request()) {
+            // By the time that all of it is here somebody may have been let go. A form and a register are read by their handlers, bit by bit.
+            if !Form::is_one(request.request()) && !register_files::is_one(request.request()) {
                 let mut payload = request.take_payload();
                 let body = extract::read(request.request(), &mut payload, LARGEST).await?;
                 request.set_payload(Payload::from(body.freeze()));

@@ -20,7 +20,10 @@ use entities::{
     tenant,
     values::{E164, Moment, Text},
 };
-use rules::barred::{self, Entry, Whom};
+use rules::{
+    barred::{self, Entry, Whom},
+    consent,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -36,6 +39,10 @@ pub struct DncView {
     pub source: Source,
     /// The call in which the person said so.
     pub session_id: Option<SessionId>,
+    /// When the person asked for it, as whoever added it says.
+    pub requested_at: Option<Moment>,
+    /// When the person has last said so to the service itself: in a call, by STOP, or by a link.
+    pub opted_out_at: Option<Moment>,
     /// A member's address, or an API key's name and how it begins; null: the person it is about, or long ago.
     pub created_by: Option<String>,
     pub created_at: Moment,
@@ -43,10 +50,16 @@ pub struct DncView {
     pub removed_at: Option<Moment>,
     pub removed_reason: Option<String>,
     pub removed_by: Option<String>,
+    /// Only in the answer to the request that adds it: it was entered late.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub warning: Option<String>,
 }
 impl From<Model> for DncView {
     fn from(entry: Model) -> Self {
         DncView {
+            opted_out_at: entry.own_wish_at(),
+            requested_at: entry.requested_at,
+            warning: None,
             id: entry.id,
             phone_number: entry.phone_number,
             email: entry.email,
@@ -76,10 +89,15 @@ pub struct Create {
     pub channels: Vec<DncChannel>,
     #[serde(default)]
     pub reason: Option<Text<1, 500>>,
+    /// When the person asked for it elsewhere, such as by letter: at most a year ago.
+    #[serde(default)]
+    pub requested_at: Option<Moment>,
 }
 
 /// POST /v1/dnc: 201 for a new entry; 200 for one that is there already, with its channels added to.
 pub async fn create(state: Data<State>, caller: Caller, Json(asked): Json<Create>) -> ApiResult<HttpResponse> {
+    let times = state.deps.clock.times();
+    let requested = asked.requested_at.map(|at| consent::requested(at, times)).transpose()?;
     let whom = match (asked.phone_number, asked.email) {
         (Some(number), None) => number_of(&state, &caller, &number).await?,
         (None, Some(email)) => Whom::Email(barred::email(&email)?),
@@ -93,6 +111,7 @@ pub async fn create(state: Data<State>, caller: Caller, Json(asked): Json<Create
         reason: asked.reason.map(Text::into_string),
         source: Source::Manual,
         session_id: None,
+        requested_at: requested.map(|requested| requested.at),
         created_by: Some(caller.name()),
     };
     let (row, is_new) = dnc::add(&state.deps, (caller.tenant_id(), caller.env()), entry).await?;
@@ -101,10 +120,13 @@ pub async fn create(state: Data<State>, caller: Caller, Json(asked): Json<Create
     } else {
         HttpResponse::Ok()
     };
-    Ok(response.json(DncView::from(row)))
+    Ok(response.json(DncView {
+        warning: requested.and_then(consent::Requested::warning),
+        ..DncView::from(row)
+    }))
 }
 
-async fn number_of(state: &State, caller: &Caller, text: &str) -> ApiResult<Whom> {
+pub(super) async fn number_of(state: &State, caller: &Caller, text: &str) -> ApiResult<Whom> {
     // Doubt goes against us: whoever is behind an extension, the line is not called.
     let country = tenant::country(&state.deps.db.read, caller.tenant_id()).await?;
     E164::parse_line(text, country)
@@ -146,7 +168,7 @@ pub async fn list(state: Data<State>, caller: Caller, mut params: Params) -> Api
     Ok(web::Json(List::of(entries, |entry| entry.id.0, DncView::from)))
 }
 
-async fn whom(state: &State, caller: &Caller, params: &mut Params) -> ApiResult<Option<Whom>> {
+pub(super) async fn whom(state: &State, caller: &Caller, params: &mut Params) -> ApiResult<Option<Whom>> {
     if let Some(number) = params.take("phone_number") {
         // A `+` that was not escaped arrives as a blank.
         let number = if number.starts_with(' ') {
@@ -185,7 +207,7 @@ pub async fn check(state: Data<State>, caller: Caller, mut params: Params) -> Ap
     }))
 }
 
-/// DELETE /v1/dnc/{id}?reason=
+/// DELETE /v1/dnc/{id}?reason=: in the live environment who has opted out must have agreed anew.
 pub async fn delete(
     state: Data<State>,
     caller: Caller,

@@ -1,7 +1,7 @@
 //! E-mails, written one by one.
 use super::{
     caller::Caller,
-    error::{ApiError, ApiResult},
+    error::{ApiError, ApiResult, Code},
     extract::{Id, Json, Nothing, Params},
     sms_messages::{MessageErrorView, check_schedule, too_many},
     traced::Traced,
@@ -10,7 +10,6 @@ use super::{
 use crate::state::State;
 use actix_web::{
     HttpResponse,
-    http::StatusCode,
     web::{self, Data},
 };
 use actors::email::{self, MAX_OPEN};
@@ -22,8 +21,9 @@ use entities::{
         self as store, Filter, Kind, Model, Status,
         content::{Attachment, Attachments},
     },
-    ids::{CampaignId, ContactId, EmailId},
-    values::{Cents, Metadata, Moment, Text},
+    ids::{CampaignId, ConsentId, ContactId, EmailId},
+    law::{Audience, Legal, LegalPerson, MessageLegal, Purpose, SandboxLaw},
+    values::{Cents, Metadata, Moment, Place, Text},
 };
 use rules::{barred, email::machine::Command};
 use schemars::JsonSchema;
@@ -52,6 +52,27 @@ pub struct Create {
     pub attachments: Vec<Attached>,
     #[serde(default)]
     pub kind: Kind,
+    /// What it is for. Left out: `marketing` for that `kind`, `service` for `transactional`.
+    #[serde(default)]
+    pub purpose: Option<Purpose>,
+    /// Left out: `consumer`.
+    #[serde(default)]
+    pub audience: Audience,
+    /// For whom it is written; null: the workspace's registered name.
+    #[serde(default)]
+    pub seller: Option<Text<1, 200>>,
+    /// The contract that is being fulfilled, where that is why.
+    #[serde(default)]
+    pub contract_ref: Option<Text<1, 200>>,
+    /// In which country, or part of one, the person is, such as `US-FL`: its laws hold beside those of the number's place.
+    #[serde(default)]
+    pub region: Option<Place>,
+    /// The consent that it rests on; null: the strongest that covers it.
+    #[serde(default)]
+    pub consent_id: Option<ConsentId>,
+    /// With a test key: `enforce` refuses what the law would refuse; `observe` only keeps what it would say.
+    #[serde(default)]
+    pub sandbox_law: SandboxLaw,
     /// Not sent before this; at most 35 days ahead. It is sent within half a minute after it.
     #[serde(default)]
     pub scheduled_at: Option<Moment>,
@@ -167,8 +188,7 @@ pub async fn create(
 fn on_dnc(error: Error) -> ApiError {
     match error {
         Error::RecipientOnDnc => ApiError::Frame(
-            StatusCode::CONFLICT,
-            "recipient_on_dnc",
+            Code::RecipientOnDnc,
             "the address is on the do-not-call list".into(),
             Some("to".into()),
         ),
@@ -207,10 +227,40 @@ fn check(asked: &Create, id: EmailId) -> ApiResult<email::New> {
         html: asked.html.clone().map(Text::into_string),
         attachments: attachments(&asked.attachments)?,
         kind: asked.kind,
+        legal: Some(legal_of(asked)?),
         scheduled_at: asked.scheduled_at,
         client_reference_id: asked.client_reference_id.clone().map(Text::into_string),
         metadata: asked.metadata.clone(),
         campaign: None,
+    })
+}
+
+/// What it is in the words of the law. What sells is marketing, however it is sent.
+fn legal_of(asked: &Create) -> ApiResult<MessageLegal> {
+    let purpose = match (asked.purpose, asked.kind) {
+        (Some(Purpose::Marketing), Kind::Transactional) => {
+            return Err(ApiError::validation(
+                "purpose",
+                "is `marketing`: send it with the `kind` `marketing`, which carries the link to unsubscribe",
+            ));
+        }
+        (Some(purpose), _) => purpose,
+        (None, Kind::Marketing) => Purpose::Marketing,
+        (None, Kind::Transactional) => Purpose::Service,
+    };
+    Ok(MessageLegal {
+        legal: Legal {
+            purpose,
+            audience: asked.audience,
+            seller: asked.seller.clone(),
+            contract_ref: asked.contract_ref.clone(),
+            ..Legal::default()
+        },
+        person: LegalPerson {
+            region: asked.region.clone(),
+            consent_id: asked.consent_id,
+        },
+        sandbox_law: asked.sandbox_law,
     })
 }
 

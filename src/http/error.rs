@@ -1,4 +1,8 @@
 //! The one table from errors to what the client sees, and the error body of CONTRACT §1.
+mod code;
+
+pub use code::Code;
+
 use actix_web::{HttpResponse, ResponseError, http::StatusCode};
 use entities::{
     Error,
@@ -27,10 +31,10 @@ pub enum ApiError {
     /// The same where it is of this moment only, such as somebody else's outage: a repeat asks anew, also under the same
     /// `Idempotency-Key`.
     Passing(Error),
-    /// Status, code, message, the field.
-    Frame(StatusCode, &'static str, String, Option<String>),
+    /// Code, message, the field.
+    Frame(Code, String, Option<String>),
     /// 429 with the seconds to wait.
-    TooMany(&'static str, String, u64),
+    TooMany(Code, String, u64),
     /// 503: others use what this would need.
     Busy(String),
 }
@@ -43,66 +47,56 @@ impl From<Error> for ApiError {
 
 impl ApiError {
     pub fn unauthenticated(message: impl Into<String>) -> Self {
-        ApiError::Frame(StatusCode::UNAUTHORIZED, "unauthenticated", message.into(), None)
+        ApiError::Frame(Code::Unauthenticated, message.into(), None)
     }
     pub fn forbidden(message: impl Into<String>) -> Self {
-        ApiError::Frame(StatusCode::FORBIDDEN, "forbidden", message.into(), None)
+        ApiError::Frame(Code::Forbidden, message.into(), None)
     }
     /// A password in the body is not the user's. Not 401: the session is a good one.
     pub fn wrong_password(param: &str) -> Self {
         let message = "the password is wrong".into();
-        ApiError::Frame(StatusCode::FORBIDDEN, "forbidden", message, Some(param.into()))
+        ApiError::Frame(Code::Forbidden, message, Some(param.into()))
     }
     /// The session is a good one, but its password was given too long ago for this. `param` tells it from a role that does
     /// not suffice.
     pub fn password_wanted() -> Self {
         let message = "give your password once more (POST /v1/_internal/reauthenticate), then repeat this request";
-        ApiError::Frame(
-            StatusCode::FORBIDDEN,
-            "forbidden",
-            message.into(),
-            Some("password".into()),
-        )
+        ApiError::Frame(Code::Forbidden, message.into(), Some("password".into()))
     }
     pub fn invalid_json(message: impl Into<String>) -> Self {
-        ApiError::Frame(StatusCode::BAD_REQUEST, "invalid_json", message.into(), None)
+        ApiError::Frame(Code::InvalidJson, message.into(), None)
     }
     pub fn validation(param: impl Into<String>, message: impl Into<String>) -> Self {
         ApiError::Service(Error::invalid(param, message))
     }
     pub fn not_found(message: impl Into<String>) -> Self {
-        ApiError::Frame(StatusCode::NOT_FOUND, "not_found", message.into(), None)
+        ApiError::Frame(Code::NotFound, message.into(), None)
     }
     pub fn too_large(limit: usize) -> Self {
         let message = format!("the body is larger than {limit} bytes; send less at once");
-        ApiError::Frame(StatusCode::PAYLOAD_TOO_LARGE, "payload_too_large", message, None)
+        ApiError::Frame(Code::PayloadTooLarge, message, None)
     }
     pub fn body_too_slow() -> Self {
         let message = "the body did not arrive in time; send it faster, or less at once".into();
-        ApiError::Frame(StatusCode::REQUEST_TIMEOUT, "request_timeout", message, None)
+        ApiError::Frame(Code::RequestTimeout, message, None)
     }
     /// What no program means to send.
     pub fn invalid_request(message: impl Into<String>) -> Self {
-        ApiError::Frame(StatusCode::BAD_REQUEST, "invalid_request", message.into(), None)
+        ApiError::Frame(Code::InvalidRequest, message.into(), None)
     }
     pub fn unsupported_media_type(wanted: &str) -> Self {
         let message = format!("send it with `Content-Type: {wanted}`");
-        ApiError::Frame(
-            StatusCode::UNSUPPORTED_MEDIA_TYPE,
-            "unsupported_media_type",
-            message,
-            None,
-        )
+        ApiError::Frame(Code::UnsupportedMediaType, message, None)
     }
 
-    /// Variant -> status, code, public message, field. What is internal goes to the log, not to the client.
-    fn public(&self) -> (StatusCode, &'static str, String, Option<String>) {
+    /// Variant -> code, public message, field. What is internal goes to the log, not to the client.
+    fn public(&self) -> (Code, String, Option<String>) {
         match self {
-            ApiError::Frame(status, code, message, param) => (*status, code, message.clone(), param.clone()),
-            ApiError::TooMany(code, message, _) => (StatusCode::TOO_MANY_REQUESTS, code, message.clone(), None),
+            ApiError::Frame(code, message, param) => (*code, message.clone(), param.clone()),
+            ApiError::TooMany(code, message, _) => (*code, message.clone(), None),
             ApiError::Busy(message) => {
                 let message = format!("{message}; try again shortly");
-                (StatusCode::SERVICE_UNAVAILABLE, "unavailable", message, None)
+                (Code::Unavailable, message, None)
             }
             ApiError::Service(error) | ApiError::Passing(error) => ApiError::of_service(error),
         }
@@ -120,70 +114,44 @@ impl ApiError {
         }
     }
 
-    fn of_service(error: &Error) -> (StatusCode, &'static str, String, Option<String>) {
-        use StatusCode as S;
+    fn of_service(error: &Error) -> (Code, String, Option<String>) {
         match error {
-            Error::NotFound(kind) => (S::NOT_FOUND, "not_found", format!("no such {kind}"), None),
+            Error::NotFound(kind) => (Code::NotFound, format!("no such {kind}"), None),
             Error::Invalid { field, reason } => refused(field, reason),
             // There is one at least.
             Error::Faults(faults) => faults.first().map_or_else(
                 || refused("", "is not valid"),
                 |fault| refused(&fault.field, &fault.reason),
             ),
-            Error::InvalidState { .. } => (S::CONFLICT, "invalid_state", error.to_string(), None),
-            Error::AlreadyExists { field } => (S::CONFLICT, "already_exists", error.to_string(), Some((*field).into())),
-            Error::InUse(why) => (S::CONFLICT, "in_use", why.clone(), None),
-            Error::PlanLimit(why) => (S::FORBIDDEN, "plan_limit", why.clone(), None),
-            Error::Forbidden { field, reason } => (
-                S::FORBIDDEN,
-                "forbidden",
-                sentence(field, reason),
-                Some((*field).into()),
-            ),
+            Error::InvalidState { .. } => (Code::InvalidState, error.to_string(), None),
+            Error::AlreadyExists { field } => (Code::AlreadyExists, error.to_string(), Some((*field).into())),
+            Error::InUse(why) => (Code::InUse, why.clone(), None),
+            Error::PlanLimit(why) => (Code::PlanLimit, why.clone(), None),
+            Error::Forbidden { field, reason } => (Code::Forbidden, sentence(field, reason), Some((*field).into())),
             Error::Stale => (
-                S::CONFLICT,
-                "invalid_state",
+                Code::InvalidState,
                 "another request changed it at the same moment: read it again, then retry".into(),
                 None,
             ),
-            Error::NotConfigured(why) => (S::NOT_IMPLEMENTED, "not_configured", why.clone(), None),
-            Error::ConcurrencyFull { .. } => (S::TOO_MANY_REQUESTS, "concurrency_full", error.to_string(), None),
-            Error::NumberNotVerified => (
-                S::FORBIDDEN,
-                "number_not_verified",
-                error.to_string(),
-                Some("to_number".into()),
-            ),
-            Error::RecipientOnDnc => (
-                S::CONFLICT,
-                "recipient_on_dnc",
-                error.to_string(),
-                Some("to_number".into()),
-            ),
-            Error::OutsideCallingHours { .. } => (
-                S::CONFLICT,
-                "outside_calling_hours",
-                error.to_string(),
-                Some("to_number".into()),
-            ),
-            Error::DailyCapReached { .. } => (
-                S::CONFLICT,
-                "daily_cap_reached",
-                error.to_string(),
-                Some("to_number".into()),
-            ),
+            Error::NotConfigured(why) => (Code::NotConfigured, why.clone(), None),
+            Error::ConcurrencyFull { .. } => (Code::ConcurrencyFull, error.to_string(), None),
+            Error::NumberNotVerified => (Code::NumberNotVerified, error.to_string(), Some("to_number".into())),
+            Error::RecipientOnDnc => (Code::RecipientOnDnc, error.to_string(), Some("to_number".into())),
+            Error::ComplianceBlocked { rule, .. } => (Code::ComplianceBlocked, error.to_string(), Some(rule.clone())),
+            Error::OutsideCallingHours { .. } => {
+                (Code::OutsideCallingHours, error.to_string(), Some("to_number".into()))
+            }
+            Error::DailyCapReached { .. } => (Code::DailyCapReached, error.to_string(), Some("to_number".into())),
             Error::KeyLimit { limit, reason, .. } => rate_limited(limit, reason),
-            Error::InsufficientCredits => (S::PAYMENT_REQUIRED, "insufficient_credits", error.to_string(), None),
+            Error::InsufficientCredits => (Code::InsufficientCredits, error.to_string(), None),
             Error::Unavailable(_) | Error::Fenced | Error::Moved | Error::Collision(_) => (
-                S::SERVICE_UNAVAILABLE,
-                "unavailable",
+                Code::Unavailable,
                 "the service cannot do this now; try again shortly".into(),
                 None,
             ),
-            Error::Held(why) => (S::SERVICE_UNAVAILABLE, "unavailable", (*why).into(), None),
+            Error::Held(why) => (Code::Unavailable, (*why).into(), None),
             Error::Corrupt { .. } | Error::Internal(_) => (
-                S::INTERNAL_SERVER_ERROR,
-                "internal_error",
+                Code::InternalError,
                 "this is a fault of the service; the operator finds it in the log by the request id".into(),
                 None,
             ),
@@ -192,10 +160,9 @@ impl ApiError {
 }
 
 /// The first of the faults; all of them are its details.
-fn refused(field: &str, reason: &str) -> (StatusCode, &'static str, String, Option<String>) {
+fn refused(field: &str, reason: &str) -> (Code, String, Option<String>) {
     (
-        StatusCode::UNPROCESSABLE_ENTITY,
-        "validation_failed",
+        Code::ValidationFailed,
         short(sentence(field, reason), SENTENCE),
         Some(short(field.to_owned(), FIELD)).filter(|field| !field.is_empty()),
     )
@@ -214,9 +181,9 @@ fn short(mut text: String, most: usize) -> String {
     text
 }
 
-fn rate_limited(limit: &str, reason: &str) -> (StatusCode, &'static str, String, Option<String>) {
+fn rate_limited(limit: &str, reason: &str) -> (Code, String, Option<String>) {
     let (reason, limit) = (reason.to_owned(), Some(limit.to_owned()));
-    (StatusCode::TOO_MANY_REQUESTS, "rate_limited", reason, limit)
+    (Code::RateLimited, reason, limit)
 }
 
 #[derive(Serialize)]
@@ -256,8 +223,8 @@ impl fmt::Display for ApiError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             ApiError::Service(error) | ApiError::Passing(error) => error.fmt(f),
-            ApiError::Frame(_, code, message, _) | ApiError::TooMany(code, message, _) => {
-                write!(f, "{code}: {message}")
+            ApiError::Frame(code, message, _) | ApiError::TooMany(code, message, _) => {
+                write!(f, "{}: {message}", code.as_str())
             }
             ApiError::Busy(message) => write!(f, "unavailable: {message}"),
         }
@@ -266,10 +233,11 @@ impl fmt::Display for ApiError {
 
 impl ResponseError for ApiError {
     fn status_code(&self) -> StatusCode {
-        self.public().0
+        self.public().0.status()
     }
     fn error_response(&self) -> HttpResponse {
-        let (status, code, message, param) = self.public();
+        let (code, message, param) = self.public();
+        let status = code.status();
         let request_id = request_id();
         // Anybody can ask for more than there is: only what is our fault is an error.
         match status {
@@ -285,7 +253,7 @@ impl ResponseError for ApiError {
         match self {
             ApiError::TooMany(_, _, seconds) => response.insert_header(("Retry-After", seconds.to_string())),
             ApiError::Busy(_)
-            | ApiError::Frame(StatusCode::SERVICE_UNAVAILABLE, ..)
+            | ApiError::Frame(Code::Unavailable, ..)
             | ApiError::Service(
                 Error::Unavailable(_)
                 | Error::Fenced
@@ -304,7 +272,7 @@ impl ResponseError for ApiError {
         }
         let mut response = response.json(Body {
             error: Inner {
-                code,
+                code: code.as_str(),
                 message: &message,
                 param: param.as_deref(),
                 details: self.faults().into_iter().map(Detail::from).collect(),

@@ -20,7 +20,7 @@ struct Inner {
 
 fn error(body: &str) -> (&'static str, Option<String>) {
     match parse::<Outer>(body.as_bytes(), &|| None).unwrap_err() {
-        ApiError::Frame(_, code, _, param) => (code, param),
+        ApiError::Frame(code, _, param) => (code.as_str(), param),
         ApiError::Service(Error::Invalid { field, .. }) => ("validation_failed", Some(field)),
         ApiError::Service(Error::Faults(faults)) => ("validation_failed", Some(faults[0].field.clone())),
         other => panic!("{other:?}"),

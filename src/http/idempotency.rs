@@ -5,9 +5,10 @@
 use super::{
     bodies::MIB,
     caller::Caller,
-    error::{ApiError, ApiResult, NotKept},
+    error::{ApiError, ApiResult, Code, NotKept},
     extract,
     in_flight::Running,
+    register_files,
     voices::{Fingerprint, Form},
 };
 use crate::state::State;
@@ -99,6 +100,10 @@ pub async fn once(
     if key.is_empty() || key.len() > 255 {
         let error = ApiError::validation("Idempotency-Key", "must have 1 to 255 characters");
         return Ok(request.into_response(error.error_response()));
+    }
+    if register_files::is_one(request.request()) {
+        // Too large to be held, and the same file a second time changes nothing.
+        return Ok(next.call(request).await?.map_into_boxed_body());
     }
     if Form::is_one(request.request()) {
         return once_streamed(state, caller, key, request, next).await;
@@ -247,8 +252,7 @@ async fn claim(state: &State, caller: &Caller, key: String, fingerprint: String)
     if known.fingerprint != fingerprint {
         let message = "this Idempotency-Key was used with another request; use a new one".into();
         return Err(ApiError::Frame(
-            StatusCode::UNPROCESSABLE_ENTITY,
-            "idempotency_key_reused",
+            Code::IdempotencyKeyReused,
             message,
             Some("Idempotency-Key".into()),
         ));
@@ -321,5 +325,5 @@ async fn remember(
 
 fn in_progress() -> ApiError {
     let message = "a request with this Idempotency-Key is still running; try again shortly".into();
-    ApiError::Frame(StatusCode::CONFLICT, "idempotency_in_progress", message, None)
+    ApiError::Frame(Code::IdempotencyInProgress, message, None)
 }

@@ -2,7 +2,7 @@
 use super::{
     caller::Member,
     device,
-    error::{ApiError, ApiResult},
+    error::{ApiError, ApiResult, Code},
     extract::{Id, Json, Params, SMALL},
     login::{KNOWN, STRANGERS, blocking, signed_in},
     peer::peer,
@@ -18,7 +18,6 @@ use crate::{
 };
 use actix_web::{
     HttpRequest, HttpResponse,
-    http::StatusCode,
     web::{self, Data},
 };
 use actors::leases::Of;
@@ -103,8 +102,7 @@ pub async fn create(state: Data<State>, member: Member, Json(asked): Json<Invite
     });
     let (row, url) = made.await.map_err(|error| match error {
         Error::AlreadyExists { .. } => ApiError::Frame(
-            StatusCode::CONFLICT,
-            "already_exists",
+            Code::AlreadyExists,
             "is a member already; change the role with PATCH".into(),
             Some("email".into()),
         ),

@@ -1,7 +1,7 @@
 //! A call while it is live, and what was said in it.
 use super::{
     caller::Caller,
-    error::{ApiError, ApiResult},
+    error::{ApiError, ApiResult, Code},
     events::{HEARTBEAT, heartbeat},
     extract::{Id, Json, OptionalJson, Params, header_text},
     streams::{StreamPlace, at_hand, server_sent},
@@ -227,7 +227,7 @@ async fn control(state: &State, caller: &Caller, id: SessionId, control: Control
         return Ok(HttpResponse::Accepted().json(SessionView::of(session.row(), &state.deps.base_url)));
     }
     let why = "too much is waiting to be said in this call: wait until the agent has said it";
-    Err(ApiError::TooMany("rate_limited", why.into(), 2))
+    Err(ApiError::TooMany(Code::RateLimited, why.into(), 2))
 }
 
 fn not_talking(state: &'static str) -> Error {

@@ -6,7 +6,7 @@
 use super::{
     bodies::{BodyPermit, Owner},
     bulkheads::Bulkheads,
-    error::{ApiError, ApiResult},
+    error::{ApiError, ApiResult, Code},
     extract::{self, header_text},
     own_api::OwnApi,
 };
@@ -129,7 +129,7 @@ fn version_of(request: &HttpRequest) -> ApiResult<Version> {
     given.ok_or_else(|| {
         let known = Version::ALL.map(Version::as_str).join(", ");
         let message = format!("`{NAME}` must be the version that `initialize` has answered, one of {known}");
-        ApiError::Frame(StatusCode::BAD_REQUEST, "invalid_request", message, Some(NAME.into()))
+        ApiError::Frame(Code::InvalidRequest, message, Some(NAME.into()))
     })
 }
 

@@ -1,7 +1,7 @@
 //! The members of a workspace, and the log of who changed whose access.
 use super::{
     caller::Member,
-    error::{ApiError, ApiResult},
+    error::{ApiError, ApiResult, Code},
     extract::{Id, Json, Params, SMALL},
     views::List,
 };
@@ -11,7 +11,6 @@ use crate::{
 };
 use actix_web::{
     HttpResponse,
-    http::StatusCode,
     web::{self, Data},
 };
 use entities::{
@@ -87,8 +86,7 @@ pub async fn add(state: Data<State>, member: Member, Json(asked): Json<Add, SMAL
     });
     done.await.map_err(|error| match error {
         Error::AlreadyExists { .. } => ApiError::Frame(
-            StatusCode::CONFLICT,
-            "already_exists",
+            Code::AlreadyExists,
             "is already a member; change the role with PATCH".into(),
             Some("email".into()),
         ),

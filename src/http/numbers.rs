@@ -13,9 +13,13 @@ use actix_web::{
     HttpResponse,
     web::{self, Data},
 };
-use actors::inbound::WINDOW_SECONDS;
+use actors::{
+    caller_health::{self, CallerHealth},
+    inbound::WINDOW_SECONDS,
+};
 use entities::{
     Error, agent,
+    caller_rest::CallerRestCause,
     checks::{Checks, both},
     error::Fault,
     ids::{AgentId, NumberId, TrunkId},
@@ -53,6 +57,51 @@ pub struct NumberSettings {
     /// What happens to calls that no agent can take.
     #[serde(default)]
     pub inbound: Inbound,
+    /// Texts that it sends.
+    #[serde(default)]
+    pub sms: NumberSms,
+}
+
+/// Texts that a number sends.
+#[derive(Clone, Default, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NumberSms {
+    /// Under which they are registered with the carriers, such as the id of a 10DLC campaign; null: they are not. Carriers in the United
+    /// States block texts that are not registered.
+    #[serde(default)]
+    pub registration_id: Option<Text<1, 100>>,
+}
+
+/// How the calls went that showed a number, in the last 24 hours.
+#[derive(Serialize, JsonSchema)]
+pub struct OutboundHealthView {
+    pub dialed: i64,
+    /// A person or a machine picked up.
+    pub answered: i64,
+    /// A network, or what somebody has set up, turned the call down for the number (SIP 608; 603 "Network Blocked").
+    pub blocked: i64,
+    /// `answered` by `dialed`, from 0 to 1; null without calls.
+    pub answer_rate: Option<f64>,
+    /// `blocked` by `dialed`, from 0 to 1; null without calls.
+    pub block_rate: Option<f64>,
+    /// Until then campaigns with more numbers do not show it; null: it does not rest.
+    pub rests_until: Option<Moment>,
+    pub rest_cause: Option<CallerRestCause>,
+}
+
+impl From<CallerHealth> for OutboundHealthView {
+    fn from(CallerHealth { counts, rest }: CallerHealth) -> Self {
+        let rate = |part: i64| (counts.dialed > 0).then(|| part as f64 / counts.dialed as f64);
+        OutboundHealthView {
+            dialed: counts.dialed,
+            answered: counts.answered,
+            blocked: counts.blocked,
+            answer_rate: rate(counts.answered),
+            block_rate: rate(counts.blocked),
+            rests_until: rest.as_ref().map(|rest| rest.ends_at),
+            rest_cause: rest.map(|rest| rest.cause),
+        }
+    }
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -63,6 +112,10 @@ pub struct NumberView {
     pub trunk_id: Option<TrunkId>,
     pub agent_id: Option<AgentId>,
     pub inbound: Inbound,
+    pub sms: NumberSms,
+    /// How the calls went that showed it, in the last 24 hours; left out in lists.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub outbound_health: Option<OutboundHealthView>,
     /// `answered` by all calls of the last 24 hours, from 0 to 1; null without calls.
     pub answer_rate_24h: Option<f64>,
     /// `active`: it may be used live. `unverified`: with test keys only, until a code of a live key is confirmed at
@@ -137,6 +190,7 @@ pub async fn create(
         trunk_id: settings.trunk_id,
         agent_id: settings.agent_id,
         inbound: settings.inbound,
+        sms_registration: settings.sms.registration_id.map(Text::into_string),
         version: 1,
         created_at: now,
         updated_at: now,
@@ -184,8 +238,15 @@ pub async fn list(state: Data<State>, caller: Caller, mut params: Params) -> Api
 
 /// GET /v1/numbers/{id}
 pub async fn get(state: Data<State>, caller: Caller, Id(id): Id<NumberId>) -> ApiResult<web::Json<NumberView>> {
-    let row = store::load(&state.deps.db.read, caller.tenant_id(), id).await?;
-    Ok(web::Json(view(&state, caller.env(), row).await?))
+    let db = &state.deps.db.read;
+    let row = store::load(db, caller.tenant_id(), id).await?;
+    let owner = (caller.tenant_id(), caller.env());
+    let health = caller_health::of_number(db, owner, &row.phone_number, state.deps.clock.now()).await?;
+    let seen = view(&state, caller.env(), row).await?;
+    Ok(web::Json(NumberView {
+        outbound_health: Some(health.into()),
+        ..seen
+    }))
 }
 
 /// PATCH /v1/numbers/{id}: a JSON merge patch.
@@ -198,6 +259,7 @@ pub async fn change(
     let before = store::load(&state.deps.db.read, caller.tenant_id(), id).await?;
     let settings = serde_json::json!({
         "label": before.label, "trunk_id": before.trunk_id, "agent_id": before.agent_id, "inbound": before.inbound,
+        "sms": { "registration_id": before.sms_registration },
     });
     let asked: NumberSettings = extract::merged(settings, patch)?;
     check(&state, &caller, &asked).await?;
@@ -207,6 +269,7 @@ pub async fn change(
         trunk_id: asked.trunk_id,
         agent_id: asked.agent_id,
         inbound: asked.inbound,
+        sms_registration: asked.sms.registration_id.map(Text::into_string),
         version: before.version + 1,
         updated_at: state.deps.clock.now(),
         ..before
@@ -333,6 +396,10 @@ async fn view(state: &State, env: Env, row: Model) -> ApiResult<NumberView> {
         },
         agent_id: row.agent_id,
         inbound: row.inbound,
+        sms: NumberSms {
+            registration_id: row.sms_registration.and_then(|id| Text::parse(&id).ok()),
+        },
+        outbound_health: None,
         answer_rate_24h: counts.answer_rate(),
         created_at: row.created_at,
         updated_at: row.updated_at,

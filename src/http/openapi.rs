@@ -2,22 +2,26 @@
 mod answers;
 mod contracts;
 mod errors;
+mod events;
 mod examples;
 pub mod marks;
 mod names;
 mod parameters;
+mod partial;
 mod sample;
+mod schema_names;
 mod shape;
 mod tags;
+
+pub use events::Envelope;
 
 use super::{
     caller::Access,
     routes::{self, Route},
-    views::Envelope,
 };
 use contracts::Contracts;
 use marks::SCOPE;
-use rules::event::CATALOGUE;
+use rules::consent::evidence;
 use serde_json::{Map, Value, json};
 
 /// Who is asked about this API: not whoever wrote the service, but whoever runs it.
@@ -33,7 +37,7 @@ pub fn document() -> Value {
         let item = paths.entry(route.path).or_insert_with(|| json!({}));
         item[route.method.as_str().to_lowercase()] = operation(route, &mut contracts);
     }
-    let (webhooks, told) = webhooks(&mut contracts);
+    let (webhooks, told) = events::webhooks(&mut contracts);
     // Behind everything else, so that they name nothing: what they choose from is called by whose it is.
     for route in routes() {
         let parameters = parameters::parameters(route, &mut contracts);
@@ -67,7 +71,7 @@ pub fn document() -> Value {
     });
     shape::enumerate(&mut document);
     given.values_mut().for_each(shape::enumerate);
-    let mut renamed = names::renamings(&document);
+    let mut renamed = schema_names::renamings(&document);
     for name in contracts::part(&mut document, given) {
         let new = renamed.get(&name).unwrap_or(&name).clone();
         renamed.insert(
@@ -75,34 +79,10 @@ pub fn document() -> Value {
             format!("{new}{}", contracts::OUTPUT),
         );
     }
-    names::rename(&mut document, &renamed);
+    schema_names::rename(&mut document, &renamed);
+    partial::part(&mut document);
     examples::add(&mut document);
     document
-}
-
-/// Each with its body; and the schemas of what they tell.
-fn webhooks(contracts: &mut Contracts) -> (Map<String, Value>, Map<String, Value>) {
-    let (mut webhooks, mut told) = (Map::new(), Map::new());
-    let envelope = contracts.given(|all| all.subschema_for::<Envelope>());
-    for event in CATALOGUE {
-        let data = (event.schema)().to_value();
-        let name = data["title"].as_str().unwrap_or(event.name).to_owned();
-        let reference = json!({ "$ref": format!("{}{name}", contracts::PREFIX) });
-        let schema =
-            json!({ "allOf": [envelope], "properties": { "type": { "const": event.name }, "data": reference } });
-        told.insert(name.clone(), data);
-        let body = json!({ "required": true, "content": { "application/json": { "schema": schema } } });
-        let answers = json!({ "2XX": { "description": "Received. Anything else is tried again or refused; see docs/webhooks.md." } });
-        let when = event.when.trim();
-        webhooks.insert(
-            event.name.into(),
-            json!({ "post": {
-                "operationId": format!("on{name}"), "summary": first_sentence(when), "description": when, "security": [],
-                "requestBody": body, "responses": answers,
-            } }),
-        );
-    }
-    (webhooks, told)
 }
 
 /// Pages of the dashboard are no operations; what stands behind a link that is its own proof is one.
@@ -141,7 +121,7 @@ fn operation(route: &Route, contracts: &mut Contracts) -> Value {
 }
 
 /// Requests that are whole without a body.
-const MAY_LACK_BODY: [&str; 4] = ["/duplicate", "/transfer", "/replay", "/rotate_secret"];
+const MAY_LACK_BODY: [&str; 5] = ["/duplicate", "/transfer", "/replay", "/rotate_secret", "/revoke"];
 
 fn body(route: &Route, contracts: &mut Contracts) -> Option<Value> {
     let texts = |kind: &str| json!({ "required": true, "content": { kind: { "schema": { "type": "string" } } } });
@@ -150,6 +130,14 @@ fn body(route: &Route, contracts: &mut Contracts) -> Option<Value> {
     }
     if route.summary.contains("`application/sdp`") {
         return Some(texts("application/sdp"));
+    }
+    if route.method == "PUT" && route.path.ends_with("/evidence") {
+        let file = json!({ "schema": { "type": "string", "format": "binary" } });
+        let content: Map<String, Value> = evidence::KINDS
+            .iter()
+            .map(|kind| (kind.content_type.to_owned(), file.clone()))
+            .collect();
+        return Some(json!({ "required": true, "content": content }));
     }
     if route.path == "/mcp" {
         // JSON-RPC says what is in it.

@@ -3,13 +3,16 @@
 //!
 //! A request that is given up is dropped where it stands, as when its client goes away. What it had handed to the writer by then
 //! may still be written: its claim of an `Idempotency-Key` stays open, and a repeat finds what stands.
-use super::{caller::Access, error::ApiError, middleware};
+use super::{
+    caller::Access,
+    error::{ApiError, Code},
+    middleware,
+};
 use actix_web::{
     Error as ActixError, HttpMessage, ResponseError,
     body::{BoxBody, MessageBody},
     dev::{Payload, ServiceRequest, ServiceResponse},
     error::PayloadError,
-    http::StatusCode,
     middleware::Next,
     web::Bytes,
 };
@@ -48,7 +51,7 @@ fn too_late() -> ApiError {
          Idempotency-Key, or look before you repeat it",
         PATIENCE.as_secs()
     );
-    ApiError::Frame(StatusCode::SERVICE_UNAVAILABLE, "unavailable", message, None)
+    ApiError::Frame(Code::Unavailable, message, None)
 }
 
 /// Gives the work up when it has taken longer than that, what it waited for the body not counted.

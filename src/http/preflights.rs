@@ -118,7 +118,7 @@ mod tests {
 
     fn refusal<T>(asked: ApiResult<T>) -> (&'static str, u64) {
         match asked.err().unwrap() {
-            ApiError::TooMany(code, _, seconds) => (code, seconds),
+            ApiError::TooMany(code, _, seconds) => (code.as_str(), seconds),
             other => panic!("{other:?}"),
         }
     }

@@ -19,7 +19,7 @@ use entities::{
     Error,
     agent::Channels,
     ids::{ApiKeyId, RecordingId, SessionId, TenantScoped},
-    recording::{self as store, Filter, Model, PurgeReason, Status, read},
+    recording::{self as store, Filter, Model, PurgeReason, Status, Synthetic, read},
     values::Moment,
 };
 use futures_util::{StreamExt, stream};
@@ -40,6 +40,8 @@ pub struct RecordingView {
     pub bytes: Option<i64>,
     /// Of the WAV file, hex.
     pub sha256: Option<String>,
+    /// Whose voice the machine has in it; the file says the same, signed. Null: not stored yet, or before recordings said it.
+    pub synthetic: Option<Synthetic>,
     /// Where to fetch it, with a key; null when there is nothing to hear.
     pub recording_url: Option<String>,
     /// The same, valid for five minutes without a key. Only in the answer to GET /v1/recordings/{id}.
@@ -68,6 +70,7 @@ impl RecordingView {
             duration_seconds: row.duration_ms.map(|ms| ms as f64 / 1000.0),
             bytes: row.bytes,
             sha256: row.sha256,
+            synthetic: row.synthetic,
             download_url: None,
             purge_after: row.purge_after,
             purge_reason: row.purge_reason,

@@ -1,13 +1,12 @@
 //! A campaign's report: all its contacts with their last call, as a CSV file that is made while it is sent.
 use super::{
     caller::Caller,
-    csv_cell,
     error::ApiResult,
     extract::{Id, Params},
 };
 use crate::state::State;
 use actix_web::{HttpResponse, web::Data};
-use actors::{deps::Deps, recording::studio};
+use actors::{csv_cell, deps::Deps, recording::studio};
 use bytes::Bytes;
 use entities::{
     Error, Result, campaign,

@@ -6,11 +6,12 @@ use super::{
     account, agents, answers, api_keys, call_stats,
     caller::Access::{self, *},
     campaigns,
-    compliance::{check, identity, law_rules},
-    concurrency, contacts, credits, dnc, docs, email_messages, endpoint_deliveries, events, functions,
+    compliance::{self, check, identity, law_rules},
+    concurrency, consents, contacts, credits, dnc, docs, email_messages, endpoint_deliveries, events, functions,
     imports, inbound_calls, invitations, landing, live_calls, login, mcp, mcp_tools, me, members, numbers,
-    password_reset, patience, people, person_file, preflight, recordings, report, retention, rooms, sessions, sip_trunks, sms_messages,
-    system, topups, trunk_check, twilio, unsubscribe, verified_numbers, views, voices, webhook_endpoints, workspace,
+    password_reset, patience, people, person_file, preflight, recordings, register_files, registers, report, retention,
+    rooms, sessions, sip_trunks, sms_messages, system, topups, trunk_check, twilio, unsubscribe, verified_numbers, views,
+    voices, webhook_endpoints, workspace,
 };
 use crate::{dashboard, mcp::tools, state::State};
 use actix_web::{
@@ -165,8 +166,26 @@ table! {
     POST "/v1/dnc" Needs(CampaignsWrite), dnc::create, "Put a number or an address on the do-not-call list; 200 if it is there already.", takes dnc::Create, gives dnc::DncView, 201;
     GET "/v1/dnc" Needs(CampaignsRead), dnc::list, "List the do-not-call list; filter by `phone_number`, `email` and `source`; `?removed=true` lists those that were taken off.", gives views::List<dnc::DncView>, 200;
     POST "/v1/dnc/import" Needs(CampaignsWrite), dnc::import, "Read entries from a CSV file of up to 10 MiB (`Content-Type: text/csv`); finishes later.", gives imports::ImportView, 202;
+    GET "/v1/compliance/attempts" Needs(CampaignsRead), compliance::attempts::list, "List attempts to reach people as they are on record; filter by `phone_number`, `email`, `campaign_id` and `session_id` (or a message's id).", gives views::List<compliance::attempts::ComplianceAttemptView>, 200;
+    GET "/v1/compliance/attempts/{id}" Needs(CampaignsRead), compliance::attempts::get, "Get an attempt as it is on record: the facts, every rule with its verdict and source, what came of it, and the hashes. The id is the session's or the message's.", gives compliance::attempts::AttemptProofView, 200;
+    POST "/v1/compliance/exports" Needs(CampaignsWrite), compliance::exports::create, "Export the record of attempts, or what is on record about one person, one campaign or some time; finishes later.", takes compliance::exports::ExportCreate, gives compliance::exports::ComplianceExportView, 202;
+    GET "/v1/compliance/exports" Needs(CampaignsRead), compliance::exports::list, "List exports of the record.", gives views::List<compliance::exports::ComplianceExportView>, 200;
+    GET "/v1/compliance/exports/{id}" Needs(CampaignsRead), compliance::exports::get, "How far an export is, and its files.", gives compliance::exports::ComplianceExportView, 200;
+    GET "/v1/compliance/exports/{id}/manifest" Needs(CampaignsRead), compliance::exports::manifest, "The signed manifest of an export: its files with their digests, and where the chain stood.", gives compliance::exports::SignedManifestView, 200;
+    GET "/v1/compliance/exports/{id}/files/{part}" Needs(CampaignsRead), compliance::exports::file, "Download a file of an export: JSON lines, or CSV.", 200;
+    GET "/v1/compliance/heads" Needs(CampaignsRead), compliance::heads::list, "Where the record stood on each day, signed, the newest first; at most 100, `?before=` a day. And the public key.", gives compliance::heads::ComplianceHeadsView, 200;
+
     GET "/v1/dnc/check" Needs(CampaignsRead), dnc::check, "Is a number (`?phone_number=`) or an address (`?email=`) on the do-not-call list?", gives dnc::CheckView, 200;
-    DELETE "/v1/dnc/{id}" Needs(CampaignsWrite), dnc::delete, "Take an entry off the do-not-call list. `?reason=` is kept.", 204;
+    DELETE "/v1/dnc/{id}" Needs(CampaignsWrite), dnc::delete, "Take an entry off the do-not-call list. `?reason=` is kept. In the live environment whoever has opted out must have agreed anew: the consents that they have given later must cover all that the entry bars.", 204;
+
+    POST "/v1/consents" Needs(CampaignsWrite), consents::create, "Record that somebody agreed to be called or written to; 200 if it is there already.", takes rules::consent::ConsentGiven, gives views::ConsentRecordView, 201;
+    GET "/v1/consents" Needs(CampaignsRead), consents::list, "List consents without their texts; filter by `phone_number`, `email`, `seller`, `tier`, `purpose` and `status`.", gives views::List<views::ConsentRecordView>, 200;
+    POST "/v1/consents/import" Needs(CampaignsWrite), consents::import, "Read consents from a CSV file of up to 10 MiB (`Content-Type: text/csv`); finishes later.", gives imports::ImportView, 202;
+    GET "/v1/consents/{id}" Needs(CampaignsRead), consents::get, "Get a consent with its texts, when it was last used, and until when it is kept.", gives views::ConsentRecordView, 200;
+    POST "/v1/consents/{id}/revoke" Needs(CampaignsWrite), consents::revoke, "Take a consent back, and put the person on the do-not-call list in the same moment; a second time changes nothing.", takes consents::Revoke, gives views::ConsentRecordView, 200;
+    DELETE "/v1/consents/{id}" Needs(CampaignsWrite), consents::delete, "Delete a consent. In the live environment not before the law wants it no longer: five years after it was given, and after each use.", 204;
+    PUT "/v1/consents/{id}/evidence" Needs(CampaignsWrite), consents::attach, "Add the file that proves a consent, of up to 10 MiB, as the body: PDF, image, sound or plain text. It is not replaced.", gives views::ConsentRecordView, 200;
+    GET "/v1/consents/{id}/evidence" Needs(CampaignsRead), consents::download, "The file that proves a consent.", 200;
 
     GET "/v1/compliance/check" Needs(CampaignsRead), check::check, "What the law would say of one attempt, anywhere and at any time: every rule with its source and who must mend what. `?to=` is a number or an address, `?region=` a place (`FR`, `US-FL`), `?at=` a date or a time. Further: `?channel=`, `?purpose=`, `?audience=`, `?vertical=`, `?seller=`, `?subject=`, `?language=`, `?from=`, `?timezone=`, `?consent=` (as if there were one of that tier) and `?cloned_voice=`. Nothing is stored.", gives views::LawCheckView, 200;
     GET "/v1/compliance/rules" Needs(CampaignsRead), law_rules::list, "The rules of the law pack, of one place (`?place=`), purpose (`?purpose=`), audience (`?audience=`), channel (`?channel=`) and day (`?at=`) if need be.", gives views::List<views::LawRuleView>, 200;
@@ -177,6 +196,10 @@ table! {
     GET "/v1/people/erasures" Needs(CampaignsRead), people::erasures, "List erasures; filter by `phone_number` and `email`.", gives views::List<views::ErasureView>, 200;
     GET "/v1/people/erasures/{id}" Needs(CampaignsRead), people::erasure, "Get an erasure: how far it is, what went, what stays and why.", gives views::ErasureView, 200;
     GET "/v1/people/file" Needs(CampaignsRead), people::file, "All that is kept about one person, by `?phone_number=` or `?email=`: attempts with the verdict of each rule, consents, opt-outs, calls, messages. With `?format=html` a page to print. What was said in calls is in it only if the key also has `sessions:read`, what messages said only with `sms:send` or `email:send`.", gives person_file::PersonFileView, 200;
+    GET "/v1/registers" Needs(CampaignsRead), registers::list, "List registers of numbers that must not be called: the workspace's own, and those of the operator, which serve all workspaces.", gives views::List<registers::RegisterView>, 200;
+    POST "/v1/registers/{name}/files" Needs(CampaignsWrite), register_files::upload, "Upload a register's latest file of up to 200 MiB (`Content-Type: text/csv`): a number on each line, or an area code and a number, or the columns phone_number and listed_at, named in the first line. `?fetched_at=` is the day on which its maker gave it out; `?country=` is whose national numbers it holds, where the register's name does not say so; with `?allow_shrink=true` it may hold less than half as many numbers as the file before. A file with a bad line is refused as a whole, and the one before stays; 200 if it is there already.", lasts "a file of up to 200 MiB", gives registers::RegisterView, 201;
+    GET "/v1/registers/{name}" Needs(CampaignsRead), registers::get, "Get a register: the workspace's own of that name, else the operator's.", gives registers::RegisterView, 200;
+    DELETE "/v1/registers/{name}" Needs(CampaignsWrite), registers::delete, "Delete a register of the workspace. Calls that need it are held back.", 204;
 
     POST "/v1/sessions" Needs(SessionsWrite), sessions::create, "Place a call.", takes sessions::Create, gives views::SessionView, 201;
     GET "/v1/sessions" Needs(SessionsRead), sessions::list, "List sessions; filter by `status` (several with commas), `phone_number`, `email`, `agent_id`, `campaign_id`, `contact_id`, `room_id`, `direction`, `type`, `disposition_code` and `client_reference_id`.", gives views::List<views::SessionView>, 200;

@@ -15,9 +15,10 @@ use actix_web::{
 use actors::session::{self, New, intake::IfClosed};
 use entities::{
     Error, agent_version,
-    ids::{AgentId, SessionId},
+    ids::{AgentId, ConsentId, SessionId},
+    law::{Audience, Legal, LegalPerson, Purpose, SandboxLaw, Vertical},
     session::{self as store, Evaluator, Filter, Model, Phase, Sandbox, Voicemail},
-    values::{Bounded, E164, Metadata, Moment, Text, Variables, Zone},
+    values::{Bounded, E164, Metadata, Moment, Place, Text, Variables, Zone},
 };
 use rules::session::{
     command::{Command, Disposition, Evaluated},
@@ -66,6 +67,27 @@ pub struct Create {
     /// Overrides the agent's.
     #[serde(default)]
     pub recording: RecordingOverride,
+    /// What it is for. Left out: `marketing`, which has the strictest rules.
+    #[serde(default)]
+    pub purpose: Purpose,
+    /// Left out: `consumer`.
+    #[serde(default)]
+    pub audience: Audience,
+    /// A trade that has rules of its own.
+    #[serde(default)]
+    pub vertical: Option<Vertical>,
+    /// For whom it is made; null: the workspace's registered name.
+    #[serde(default)]
+    pub seller: Option<Text<1, 200>>,
+    /// What it is about; the agent says it at the start.
+    #[serde(default)]
+    pub subject: Option<Text<1, 200>>,
+    /// The contract that is being fulfilled, where that is why.
+    #[serde(default)]
+    pub contract_ref: Option<Text<1, 200>>,
+    /// With a test key: `enforce` refuses what the law would refuse; `observe` only keeps what it would say.
+    #[serde(default)]
+    pub sandbox_law: SandboxLaw,
     /// With a test key: how the sandbox plays the other side.
     #[serde(default)]
     pub sandbox: Option<Sandbox>,
@@ -91,6 +113,12 @@ pub struct Recipient {
     /// Where the person is, if you know better than the number's prefix.
     #[serde(default)]
     pub timezone: Option<Zone>,
+    /// In which country, or part of one, the person is, such as `US-FL`: its laws hold beside those of the number's place.
+    #[serde(default)]
+    pub region: Option<Place>,
+    /// The consent that the call rests on; null: the strongest that covers it.
+    #[serde(default)]
+    pub consent_id: Option<ConsentId>,
 }
 
 impl Create {
@@ -100,6 +128,8 @@ impl Create {
             first_name,
             last_name,
             timezone,
+            region,
+            consent_id,
         } = self.contact;
         New {
             id: caller.object_id.map(SessionId::from),
@@ -120,6 +150,16 @@ impl Create {
             ring_timeout_seconds: self.ring_timeout_seconds.get(),
             max_duration_seconds: self.max_duration_seconds.map(Bounded::get),
             voicemail: self.voicemail,
+            legal: Legal {
+                purpose: self.purpose,
+                audience: self.audience,
+                vertical: self.vertical,
+                seller: self.seller,
+                subject: self.subject,
+                contract_ref: self.contract_ref,
+            },
+            person: LegalPerson { region, consent_id },
+            sandbox_law: self.sandbox_law,
             recording: self.recording,
             sandbox: self.sandbox,
             api_key: caller.key().filter(|key| key.has_limits()).cloned(),

@@ -1,7 +1,7 @@
 //! SMS, written one by one; and what came in.
 use super::{
     caller::Caller,
-    error::{ApiError, ApiResult},
+    error::{ApiError, ApiResult, Code},
     extract::{Id, Json, Nothing, Params},
     traced::Traced,
     views::List,
@@ -17,10 +17,11 @@ use actors::sms::{
 };
 use entities::{
     Error,
-    ids::{CampaignId, ContactId, SmsId},
+    ids::{CampaignId, ConsentId, ContactId, SmsId},
+    law::{Audience, Legal, LegalPerson, MessageLegal, Purpose, SandboxLaw},
     number,
     sms_message::{self as store, Direction, Encoding, Filter, Model, Status},
-    values::{Cents, E164, Env, Metadata, Moment, Text},
+    values::{Cents, E164, Env, Metadata, Moment, Place, Text},
 };
 use rules::sms::machine::Command;
 use schemars::JsonSchema;
@@ -36,6 +37,27 @@ pub struct Create {
     /// One of the workspace's numbers. Default: the oldest of them, else the provider's own.
     #[serde(default)]
     pub from_number: Option<E164>,
+    /// What it is for. Left out: `marketing`, which has the strictest rules.
+    #[serde(default)]
+    pub purpose: Purpose,
+    /// Left out: `consumer`.
+    #[serde(default)]
+    pub audience: Audience,
+    /// For whom it is written; null: the workspace's registered name.
+    #[serde(default)]
+    pub seller: Option<Text<1, 200>>,
+    /// The contract that is being fulfilled, where that is why.
+    #[serde(default)]
+    pub contract_ref: Option<Text<1, 200>>,
+    /// In which country, or part of one, the person is, such as `US-FL`: its laws hold beside those of the number's place.
+    #[serde(default)]
+    pub region: Option<Place>,
+    /// The consent that it rests on; null: the strongest that covers it.
+    #[serde(default)]
+    pub consent_id: Option<ConsentId>,
+    /// With a test key: `enforce` refuses what the law would refuse; `observe` only keeps what it would say.
+    #[serde(default)]
+    pub sandbox_law: SandboxLaw,
     /// Not sent before this; at most 35 days ahead. It is sent within half a minute after it.
     #[serde(default)]
     pub scheduled_at: Option<Moment>,
@@ -146,6 +168,20 @@ pub async fn create(
         to_number: asked.to_number,
         from_number,
         body: asked.body.into_string(),
+        legal: Some(MessageLegal {
+            legal: Legal {
+                purpose: asked.purpose,
+                audience: asked.audience,
+                seller: asked.seller,
+                contract_ref: asked.contract_ref,
+                ..Legal::default()
+            },
+            person: LegalPerson {
+                region: asked.region,
+                consent_id: asked.consent_id,
+            },
+            sandbox_law: asked.sandbox_law,
+        }),
         scheduled_at: asked.scheduled_at,
         client_reference_id: asked.client_reference_id.map(Text::into_string),
         metadata: asked.metadata,
@@ -172,7 +208,7 @@ pub fn check_schedule(scheduled_at: Option<Moment>, now: Moment) -> ApiResult<()
 
 pub fn too_many(most: u64) -> ApiError {
     let why = format!("{most} messages are already waiting to be sent: wait until some have been sent");
-    ApiError::TooMany("rate_limited", why, 10)
+    ApiError::TooMany(Code::RateLimited, why, 10)
 }
 
 /// GET /v1/sms_messages

@@ -2,7 +2,7 @@
 //! that they were admitted by.
 use super::{
     caller::Caller,
-    error::{ApiError, ApiResult},
+    error::{ApiError, ApiResult, Code},
     open_streams::Pass,
 };
 use crate::{access, state::State};
@@ -113,7 +113,7 @@ impl StreamPlace {
             .or_insert_with(|| (0, watch::channel(false).0));
         if matches!(pass, Pass::Login(..)) && *count >= OF_LOGIN {
             let message = format!("at most {OF_LOGIN} event streams of one session at once: close a page");
-            return Err(ApiError::TooMany("rate_limited", message, 5));
+            return Err(ApiError::TooMany(Code::RateLimited, message, 5));
         }
         *count += 1;
         let ended = ended.subscribe();

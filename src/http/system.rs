@@ -1,5 +1,5 @@
 //! Health and metrics, for machines that watch the service.
-use super::error::{ApiError, ApiResult};
+use super::error::{ApiError, ApiResult, Code};
 use crate::{app::measures::measure_process, state::State};
 use actix_web::{
     HttpRequest, HttpResponse,
@@ -140,10 +140,5 @@ pub fn wrong_method(request: &HttpRequest, allowed: &str) -> ApiError {
         request.path(),
         request.method()
     );
-    ApiError::Frame(
-        actix_web::http::StatusCode::METHOD_NOT_ALLOWED,
-        "method_not_allowed",
-        message,
-        None,
-    )
+    ApiError::Frame(Code::MethodNotAllowed, message, None)
 }

@@ -2,7 +2,7 @@
 use super::{
     bodies::MIB,
     caller::Caller,
-    error::{ApiError, ApiResult},
+    error::{ApiError, ApiResult, Code},
     extract::{self, Id, Json, Params, header_text},
     nodes::{self, Place},
     views::List,
@@ -10,7 +10,6 @@ use super::{
 use crate::state::State;
 use actix_web::{
     HttpRequest, HttpResponse,
-    http::StatusCode,
     web::{self, Data},
 };
 use actors::credits::payments;
@@ -144,9 +143,7 @@ pub async fn webhook(state: Data<State>, request: HttpRequest, payload: web::Pay
         let why = "payment notices are not taken: the operator sets CALLBOARD_STRIPE_WEBHOOK_SECRET";
         return Err(Error::NotConfigured(why.into()).into());
     }
-    let unproved = |why: &dyn std::fmt::Display| {
-        ApiError::Frame(StatusCode::BAD_REQUEST, "invalid_signature", why.to_string(), None)
-    };
+    let unproved = |why: &dyn std::fmt::Display| ApiError::Frame(Code::InvalidSignature, why.to_string(), None);
     let header = header_text(&request, "stripe-signature").unwrap_or_default();
     let body = extract::read(&request, &mut payload.into_inner(), MAX_NOTICE).await?;
     if let Err(why) = secrets.verify(&header, &body, state.deps.clock.unix_seconds()) {

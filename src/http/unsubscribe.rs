@@ -51,6 +51,7 @@ pub async fn press(
         reason: Some("unsubscribed by a message's link".into()),
         source: Source::Unsubscribe,
         session_id: None,
+        requested_at: None,
         created_by: None,
     };
     dnc::add(&state.deps, (row.tenant_id, row.env), entry).await?;

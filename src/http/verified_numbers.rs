@@ -2,7 +2,7 @@
 //! code of a live key also claims its number for live use.
 use super::{
     caller::Caller,
-    error::{ApiError, ApiResult},
+    error::{ApiError, ApiResult, Code},
     extract::{Id, Json, Params},
     views::List,
 };
@@ -87,7 +87,7 @@ pub async fn create(state: Data<State>, caller: Caller, Json(asked): Json<Create
             let wait_ms = until.millis() - state.deps.clock.now().millis();
             let seconds = u64::try_from(wait_ms / 1000 + 1).unwrap_or(1);
             let why = format!("too many codes were requested; ask for the next one at {until}");
-            Err(ApiError::TooMany("rate_limited", why, seconds))
+            Err(ApiError::TooMany(Code::RateLimited, why, seconds))
         }
     }
 }

@@ -320,6 +320,35 @@ pub static TOOLS: &[Tool] = &[
         &[TO, REGION, AT, CHANNEL, PURPOSE, AUDIENCE, SELLER, LANGUAGE, CONSENT],
     )),
     tool(
+        "list_consents",
+        "List consents",
+        CampaignsRead,
+        (Get, "/v1/consents"),
+        "List who agreed to be called or written to, by whom, for what and until when, and what was taken back. Of one person with \
+         their number or address.",
+        Shape::List,
+        &[
+            NUMBER,
+            EMAIL,
+            arg("seller", Text(200), "Only those given to this seller."),
+            arg(
+                "tier",
+                Choice(&["existing_contract", "express", "express_written", "opt_in_double"]),
+                "Only those of this strength.",
+            ),
+            arg(
+                "status",
+                Choice(&["valid", "expired", "revoked"]),
+                "Only those that stand, have expired, or were revoked.",
+            ),
+            AFTER,
+            BEFORE,
+            LIMIT,
+            CURSOR,
+            ORDER,
+        ],
+    ),
+    tool(
         "list_events",
         "List events",
         WebhooksRead,

@@ -5,7 +5,7 @@ use super::{
 };
 use rules::{
     delivery::machine::Schedule,
-    limits::{Limits, Retention},
+    limits::{LEAST_COMPLIANCE_YEARS, Limits, Retention, YEAR_DAYS},
 };
 use std::time::Duration;
 
@@ -23,6 +23,8 @@ pub(super) fn validate(settings: &Settings) -> Result<(), BadSetting> {
     }
     within("webhook_suspend_after", settings.webhook_suspend_after, 1..=1000)?;
     within("event_retention_days", settings.event_retention_days, 1..=3650)?;
+    let years = LEAST_COMPLIANCE_YEARS..=100;
+    within("compliance_retention_years", settings.compliance_retention_years, years)?;
     settings.schedule()?;
     settings.purge_grace().map(drop)
 }
@@ -77,6 +79,8 @@ impl Settings {
         let mut retention = Retention::default();
         retention.events = Duration::from_secs(self.event_retention_days * 24 * 3600);
         retention.answers = retention.answers.min(retention.events);
+        let compliance_days = self.compliance_retention_years * YEAR_DAYS;
+        retention.compliance = Duration::from_secs(compliance_days * 24 * 3600);
         Ok(Limits {
             max_calls_per_second: self.max_calls_per_second,
             max_concurrency: self.max_concurrency,

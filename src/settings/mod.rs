@@ -1,11 +1,13 @@
 //! Settings: defaults < `callboard.toml` < `CALLBOARD_*` environment < flags. `settings.default.toml` explains each.
 mod check;
 mod keys;
+mod law;
 mod limits;
 mod money;
 mod network;
 mod node;
 mod providers;
+mod registers;
 mod secret;
 mod speech;
 mod telephony;
@@ -54,6 +56,7 @@ pub struct Settings {
     pub webhook_retry_schedule: String,
     pub webhook_suspend_after: i32,
     pub event_retention_days: u64,
+    pub compliance_retention_years: u64,
     pub smtp_url: Secret,
     pub mail_from: String,
     pub mail_folder: String,
@@ -62,6 +65,7 @@ pub struct Settings {
     pub number_cap_24h: i32,
     pub number_cap_7d: i32,
     pub allow_costly_numbers: bool,
+    pub law_file: String,
     pub call_price_cents_per_minute: i32,
     pub currency: String,
     pub credit_hold_seconds: i32,
@@ -111,6 +115,7 @@ pub struct Settings {
     pub speech_api_key: Secret,
     pub speech_model: String,
     pub speech_voices: String,
+    pub speech_watermark: bool,
     pub speech_fallback_provider: String,
     pub speech_fallback_url: String,
     pub speech_fallback_api_key: Secret,
@@ -119,6 +124,7 @@ pub struct Settings {
     pub voice: String,
     pub voice_provider_url: String,
     pub voice_provider_api_key: Secret,
+    pub voice_provider_watermark: bool,
     pub voice_training_timeout_seconds: i64,
     pub recordings: String,
     pub recordings_s3_endpoint: String,
@@ -128,6 +134,11 @@ pub struct Settings {
     pub recordings_spool: String,
     pub recordings_spool_max_mb: u64,
     pub opt_out_purge_grace: String,
+    pub registers_memory_mb: usize,
+    pub registers_mail_to: String,
+    pub reassigned_url: String,
+    pub reassigned_api_key: Secret,
+    pub reassigned_max_age_days: u32,
     pub stripe_secret_key: Secret,
     pub stripe_webhook_secret: Secret,
     pub stripe_url: String,
@@ -201,8 +212,10 @@ impl Settings {
         threads::validate(self)?;
         traces::validate(self)?;
         limits::validate(self)?;
+        law::validate(self)?;
         providers::validate(self)?;
         telephony::validate(self)?;
+        registers::validate(self)?;
         money::validate(self)
     }
 
@@ -287,6 +300,7 @@ mod tests {
             ("webhook_timeout_ms", "10"),
             ("webhook_suspend_after", "0"),
             ("event_retention_days", "0"),
+            ("compliance_retention_years", "4"),
             ("smtp_url", "mail.example.com"),
             ("chat_url", "api.example.com"),
             ("realtime_url", "https://example.com"),
@@ -324,6 +338,11 @@ mod tests {
             ("rtp_ports", "20000-20000"),
             ("rtp_ports", "30000-70000"),
             ("blocked_prefixes", "4490"),
+            ("registers_memory_mb", "0"),
+            ("registers_mail_to", "nobody"),
+            ("reassigned_url", "reassigned.example.com"),
+            ("reassigned_api_key", "key-1"),
+            ("reassigned_max_age_days", "0"),
             ("stripe_secret_key", "pk_live_0123456789abcdef"),
             ("stripe_webhook_secret", "sk_live_0123456789abcdef"),
             ("topup_min_cents", "49"),

@@ -53,6 +53,7 @@ impl Settings {
                     .into(),
             ));
         }
+        let provider = provider.that_marks(self.speech_watermark);
         let provider = match voices.is_empty() {
             true => provider,
             false => provider.with_voices(voices),
@@ -112,7 +113,7 @@ impl Settings {
         let key = self.voice_provider_api_key.given();
         let provider = Provider::new(Kind::Elevenlabs, &self.voice_provider_url, key, model);
         provider
-            .map(Some)
+            .map(|provider| Some(provider.that_marks(self.voice_provider_watermark)))
             .map_err(|why| BadSetting(format!("voice_provider_url: {why}")))
     }
 }
@@ -168,7 +169,10 @@ mod tests {
         for (kind, usual) in [("openai", "alloy"), ("piper", "piper")] {
             let speech = with(&[("speech_provider", kind)]).unwrap();
             assert_eq!(speech.default_voice(), Some(usual));
+            assert!(!speech.provider.unwrap().says_it_marks());
         }
+        let marking = [("speech_provider", "piper"), ("speech_watermark", "true")];
+        assert!(with(&marking).unwrap().provider.unwrap().says_it_marks());
         assert!(with(&[]).unwrap().provider.is_none());
     }
 

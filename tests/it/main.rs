@@ -7,6 +7,7 @@ mod bites;
 mod bulk;
 mod commands;
 mod http;
+mod law_oracle;
 mod long_lists;
 mod migrations;
 mod outbound;

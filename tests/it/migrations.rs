@@ -5,7 +5,7 @@ use futures_util::future::join_all;
 use sea_orm::{ConnectionTrait, Database, DatabaseConnection, DbErr, QueryResult, Statement};
 
 /// The names that databases know the changes by, in the order in which they are made: a new one comes behind them, and these stay.
-const RELEASED: [&str; 23] = [
+const RELEASED: [&str; 28] = [
     "m2026_11_20_000001_initial",
     "m2026_11_21_000002_calling_rules",
     "m2026_11_21_000003_the_call",
@@ -28,6 +28,11 @@ const RELEASED: [&str; 23] = [
     "m2026_11_28_000027_erasure",
     "m2026_11_28_000028_nodes",
     "m2026_11_29_000029_retention",
+    "m2026_11_30_000030_law",
+    "m2026_11_30_000031_consents",
+    "m2026_11_30_000032_registers",
+    "m2026_11_30_000033_attempt_records",
+    "m2026_11_30_000034_abandonment",
     "m2026_11_30_000035_people",
 ];
 

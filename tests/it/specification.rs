@@ -174,7 +174,10 @@ fn the_published_schemas_say_what_the_specification_says() {
         "in its order"
     );
     for (name, words) in FIELDS {
-        let body = &webhooks[name]["post"]["requestBody"]["content"]["application/json"]["schema"];
+        let body = &webhooks[name]["post"]["requestBody"]["content"]["application/json"]["schema"]["$ref"];
+        let body = document
+            .pointer(body.as_str().unwrap().trim_start_matches('#'))
+            .unwrap();
         assert_eq!(body["properties"]["type"]["const"], name);
         let reference = body["properties"]["data"]["$ref"].as_str().unwrap();
         let schema = document.pointer(reference.trim_start_matches('#')).unwrap();

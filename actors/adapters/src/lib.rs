@@ -11,6 +11,7 @@ mod pause;
 mod provider_http;
 mod provider_problem;
 mod provider_socket;
+pub mod reassigned;
 pub mod recording;
 pub mod signature;
 pub mod sms;

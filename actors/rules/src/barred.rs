@@ -1,9 +1,10 @@
 //! Whom not to reach: by number, or by address.
 use entities::{
     Error, Result,
-    dnc::{DncChannel, Source},
-    ids::{DncId, SessionId},
-    values::E164,
+    consent::{Address, Revocation, Revoked},
+    dnc::{Channels, DncChannel, Model, Source},
+    ids::{DncId, SessionId, TenantId},
+    values::{E164, Env, Moment},
 };
 
 /// Whom not to reach.
@@ -12,6 +13,22 @@ pub enum Whom {
     Number(E164),
     /// In lower case.
     Email(String),
+}
+
+impl Whom {
+    /// Whom the consents are of.
+    pub fn address(&self) -> Address {
+        match self {
+            Whom::Number(number) => Address::Number(number.clone()),
+            Whom::Email(email) => Address::Email(email.clone()),
+        }
+    }
+}
+
+/// Whose the entry is.
+pub fn whom(entry: &Model) -> Option<Whom> {
+    let number = entry.phone_number.clone().map(Whom::Number);
+    number.or_else(|| entry.email.clone().map(Whom::Email))
 }
 
 /// An entry that is asked for.
@@ -24,8 +41,55 @@ pub struct Entry {
     pub reason: Option<String>,
     pub source: Source,
     pub session_id: Option<SessionId>,
+    /// When the person asked for it, if somebody else adds it.
+    pub requested_at: Option<Moment>,
     /// Who adds it; none: the person it is about.
     pub created_by: Option<String>,
+}
+
+impl Entry {
+    /// What it bars.
+    pub fn barred(&self) -> Channels {
+        match (&self.whom, self.channels.is_empty()) {
+            (_, false) => Channels::of(self.channels.clone()),
+            (Whom::Number(_), true) => Channels(vec![DncChannel::Phone, DncChannel::Sms]),
+            (Whom::Email(_), true) => Channels(vec![DncChannel::Email]),
+        }
+    }
+
+    /// Whoever does not want to be reached takes back what they agreed to.
+    pub fn revocation(&self, (tenant_id, env): (TenantId, Env), now: Moment) -> Revocation {
+        Revocation {
+            tenant_id,
+            env,
+            what: Revoked::Of(self.whom.address()),
+            channels: self.barred(),
+            given_by: None,
+            at: now,
+            by: self.created_by.clone(),
+            reason: self
+                .reason
+                .clone()
+                .unwrap_or_else(|| "is on the do-not-call list".into()),
+            seq: 0,
+        }
+    }
+}
+
+/// What was agreed to before somebody said no stays taken back, whenever it was recorded, once the entry is taken off the list.
+pub fn still_revoked(entry: &Model, now: Moment) -> Option<Revocation> {
+    let said_no_at = entry.own_wish_at().max(entry.requested_at)?;
+    Some(Revocation {
+        tenant_id: entry.tenant_id,
+        env: entry.env,
+        what: Revoked::Of(whom(entry)?.address()),
+        channels: entry.channels.clone(),
+        given_by: Some(said_no_at),
+        at: now,
+        by: None,
+        reason: "was given before the person asked not to be reached".into(),
+        seq: 0,
+    })
 }
 
 /// The entry of somebody who wants no more texts, by whichever way that was said.
@@ -37,6 +101,7 @@ pub fn stop(id: DncId, person: &E164) -> Entry {
         reason: Some("said so by SMS".into()),
         source: Source::SmsStop,
         session_id: None,
+        requested_at: None,
         created_by: None,
     }
 }

@@ -4,7 +4,9 @@ use crate::{
     contact,
     dispatch::route::Route,
     event::Event,
+    law::record::Closing,
     mail::Mail,
+    message::machine::OpenedMessage,
     session::{command::Command as SessionCommand, log::Answered},
 };
 use bytes::Bytes;
@@ -19,7 +21,9 @@ use entities::{
     },
     inbound_call,
     ledger::Movement,
-    message_send, recording, session, transcript,
+    message_send, recording,
+    rest::RestCause,
+    session, transcript,
     values::{Cents, E164, Moment},
     voice,
 };
@@ -91,6 +95,12 @@ pub enum Fact {
         answers: Vec<Answered>,
         source: answer::Source,
     },
+    /// Somebody said no in a call that is over by now.
+    Decline {
+        phone_number: E164,
+        session_id: SessionId,
+        at: Moment,
+    },
     /// How the contact's last call was classified.
     DisposeContact {
         contact_id: ContactId,
@@ -125,6 +135,10 @@ pub enum Fact {
         contact: TenantScoped<ContactId>,
         attempt: contact::machine::Attempt,
     },
+    /// A message that is about to be handed over, for the record that proves it.
+    OpenAttempt(Box<OpenedMessage>),
+    /// What came of an attempt, for the record that proves it.
+    CloseAttempt(Closing),
     /// What becomes of all that this endpoint has not received.
     Deliveries {
         endpoint: TenantScoped<EndpointId>,
@@ -148,6 +162,35 @@ pub struct CallCount {
     pub answered: bool,
     pub duration_seconds: i32,
     pub cost: Cents,
+    /// Of a call that we have placed.
+    pub placed: Option<Placed>,
+}
+
+/// What a call that we have placed adds to its number's counts and its campaign's, and to what is known of whom it was for.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Placed {
+    pub session_id: SessionId,
+    pub from_number: Option<E164>,
+    pub to_number: E164,
+    pub campaign: Option<(CampaignId, ContactId)>,
+    /// A person has answered.
+    pub is_live: bool,
+    /// The call counts as abandoned.
+    pub abandoned: Option<session::WhyAbandoned>,
+    /// Turned down for the number that it showed, by a network or by what somebody has set up.
+    pub is_blocked: bool,
+    /// When the person said no, if so.
+    pub declined_at: Option<Moment>,
+    pub ended_at: Moment,
+}
+
+impl Placed {
+    /// Whom it was for, and since when that person is to be left alone.
+    pub fn rests(&self) -> Vec<(RestCause, Moment)> {
+        let abandoned = self.abandoned.map(|_| (RestCause::Abandoned, self.ended_at));
+        let declined = self.declined_at.map(|at| (RestCause::Declined, at));
+        abandoned.into_iter().chain(declined).collect()
+    }
 }
 
 impl CallCount {

@@ -7,12 +7,25 @@
 //! | `suspension` | waits; after 24 hours skipped as `tenant_suspended` |
 //! | `credits` | waits |
 //! | `not_before` | waits until then |
-//! | `caps` | waits until the cap allows it; skipped as `daily_cap_reached` if that is never, or not wanted |
+//! | `caps` | waits until the cap, or the rest that the law gives, allows it; skipped as `daily_cap_reached` if that is never, or not wanted |
+//! | `purpose` | skipped as `dnc_blocked`: the law forbids it there, or the pack does not know the place |
+//! | `consent` | skipped as `dnc_blocked`: none that the law asks for |
+//! | `register` | skipped as `dnc_blocked` if the register has the number; waits while the register is missing or stale |
+//! | `reassigned` | skipped as `dnc_blocked` if it is somebody else's now; waits until that is known |
+//! | `caller_id` | waits: no number that may be shown there |
+//! | `disclosure` | waits: what must be said cannot be said |
+//! | `abandonment` | waits: too many of its answered calls were abandoned |
 //! | `hours` | waits for the next opening; skipped as `quiet_hours_expired` if there is none before the end |
 //!
-//! Somebody who was called before is not skipped but has failed. Pure; the dispatcher, the preflight, the eligibility of one
+//! From `purpose` to `abandonment` a judgement of the law speaks ([`crate::law`]); where none was asked for they say yes. Somebody who
+//! was called before is not skipped but has failed. Pure; the dispatcher, the preflight, the eligibility of one
 //! contact and direct calls ask the same rules.
-use crate::{hours::CallingHours, limits::Limits, session::machine::PLACED_WITHIN_MS};
+use crate::{
+    hours::CallingHours,
+    law::{self, GateKind, Judgement, LegalRecord},
+    limits::Limits,
+    session::machine::PLACED_WITHIN_MS,
+};
 use entities::{
     campaign::{Caps, OnCap},
     contact::SkipReason,
@@ -27,9 +40,13 @@ pub struct ContactRecord {
     /// There is a number, and calls to it are allowed.
     pub has_number: bool,
     pub is_barred: bool,
-    /// When the number was called in the last 7 days, in order.
+    /// When the number was called in the last 30 days, in order.
     pub recent: Vec<Moment>,
     pub not_before: Option<Moment>,
+    /// What the law's rules are asked with.
+    pub legal: LegalRecord,
+    /// What the law says, where it binds.
+    pub judgement: Option<Judgement>,
 }
 
 /// What is asked of everybody.
@@ -54,19 +71,54 @@ pub enum Rule {
     Credits,
     NotBefore,
     Caps,
+    Purpose,
+    Consent,
+    Register,
+    Reassigned,
+    CallerId,
+    Disclosure,
+    Abandonment,
     Hours,
 }
 
 impl Rule {
-    pub const ALL: [Rule; 7] = [
+    pub const ALL: [Rule; 14] = [
         Rule::Number,
         Rule::Dnc,
         Rule::Suspension,
         Rule::Credits,
         Rule::NotBefore,
         Rule::Caps,
+        Rule::Purpose,
+        Rule::Consent,
+        Rule::Register,
+        Rule::Reassigned,
+        Rule::CallerId,
+        Rule::Disclosure,
+        Rule::Abandonment,
         Rule::Hours,
     ];
+    /// All but the hours, for whom they are somebody else's to look at.
+    pub const BUT_HOURS: &[Rule] = Rule::ALL.split_last().expect("a constant").1;
+
+    /// Does a judgement of the law speak?
+    pub fn is_of_the_law(self) -> bool {
+        self.gate().is_some()
+    }
+
+    /// What of the law's judgement it speaks for.
+    fn gate(self) -> Option<GateKind> {
+        match self {
+            Rule::Purpose => Some(GateKind::Purpose),
+            Rule::Consent => Some(GateKind::Consent),
+            Rule::Register => Some(GateKind::Register),
+            Rule::Reassigned => Some(GateKind::Reassigned),
+            Rule::CallerId => Some(GateKind::CallerId),
+            Rule::Disclosure => Some(GateKind::Disclosure),
+            Rule::Abandonment => Some(GateKind::Abandonment),
+            Rule::Number | Rule::Dnc | Rule::Suspension | Rule::Credits | Rule::NotBefore | Rule::Caps | Rule::Hours => None,
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,6 +137,9 @@ pub fn ask(
     terms: &Terms<'_>,
     now: Moment,
 ) -> Verdict {
+    if let Some(kind) = rule.gate() {
+        return lawful(record, kind, now);
+    }
     match rule {
         Rule::Number => match calling_hours {
             CallingHours::Hours(_) if record.has_number => Verdict::Yes,
@@ -97,9 +152,17 @@ pub fn ask(
             Some(at) if at > now => Verdict::Wait(Some(at)),
             Some(_) | None => Verdict::Yes,
         },
-        Rule::Caps => capped(record, terms, now),
+        Rule::Caps => strictest(capped(record, terms, now), capped_by_law(record, terms, now)),
         Rule::Hours => hours(calling_hours, terms, now),
-        Rule::Dnc | Rule::Credits => Verdict::Yes,
+        Rule::Dnc
+        | Rule::Credits
+        | Rule::Purpose
+        | Rule::Consent
+        | Rule::Register
+        | Rule::Reassigned
+        | Rule::CallerId
+        | Rule::Disclosure
+        | Rule::Abandonment => Verdict::Yes,
     }
 }
 
@@ -158,6 +221,40 @@ fn capped(record: &ContactRecord, terms: &Terms<'_>, now: Moment) -> Verdict {
             Verdict::Never(SkipReason::DailyCapReached)
         }
         Some(until) => Verdict::Wait(Some(until)),
+    }
+}
+
+/// What the law says of that, where it binds. It was asked some time ago, or for another moment: a wait may be over.
+fn lawful(record: &ContactRecord, kind: GateKind, now: Moment) -> Verdict {
+    match record.judgement.as_ref().and_then(|judgement| judgement.verdict_of(kind)) {
+        None | Some(law::Verdict::Yes | law::Verdict::Overridden) => Verdict::Yes,
+        Some(law::Verdict::Wait(Some(until))) if until <= now => Verdict::Yes,
+        Some(law::Verdict::Wait(until)) => Verdict::Wait(until),
+        Some(law::Verdict::Never) => Verdict::Never(SkipReason::DncBlocked),
+    }
+}
+
+/// The law's caps, and the rest that it gives somebody.
+fn capped_by_law(record: &ContactRecord, terms: &Terms<'_>, now: Moment) -> Verdict {
+    let asked = [GateKind::Caps, GateKind::Rest].map(|kind| lawful(record, kind, now));
+    match asked.into_iter().fold(Verdict::Yes, strictest) {
+        Verdict::Wait(Some(until))
+            if terms.caps.on_cap == OnCap::Skip || terms.ends_at.is_some_and(|end| until >= end) =>
+        {
+            Verdict::Never(SkipReason::DailyCapReached)
+        }
+        verdict => verdict,
+    }
+}
+
+/// Of two verdicts the one that keeps somebody longer.
+fn strictest(one: Verdict, other: Verdict) -> Verdict {
+    match (one, other) {
+        (Verdict::Yes, other) => other,
+        (one, Verdict::Yes) => one,
+        (Verdict::Never(reason), _) | (_, Verdict::Never(reason)) => Verdict::Never(reason),
+        (Verdict::Wait(None), Verdict::Wait(_)) | (Verdict::Wait(_), Verdict::Wait(None)) => Verdict::Wait(None),
+        (Verdict::Wait(Some(one)), Verdict::Wait(Some(other))) => Verdict::Wait(Some(one.max(other))),
     }
 }
 

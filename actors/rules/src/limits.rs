@@ -36,7 +36,14 @@ pub struct Retention {
     pub events: Duration,
     /// Bodies of the answers to successful attempts.
     pub answers: Duration,
+    /// The record of attempts. Source: 16 CFR 310.5(a) asks for five years.
+    pub compliance: Duration,
 }
+
+/// Years that the record of attempts is kept, at least.
+pub const LEAST_COMPLIANCE_YEARS: u64 = 5;
+/// A leap year's, so that no year is too short.
+pub const YEAR_DAYS: u64 = 366;
 
 impl Default for Retention {
     fn default() -> Self {
@@ -44,6 +51,7 @@ impl Default for Retention {
         Retention {
             events: Duration::from_secs(30 * DAY),
             answers: Duration::from_secs(7 * DAY),
+            compliance: Duration::from_secs(LEAST_COMPLIANCE_YEARS * YEAR_DAYS * DAY),
         }
     }
 }

@@ -34,8 +34,13 @@ impl Key {
 
 /// A key for one purpose, from one for many.
 pub fn derived_from(key: &[u8; 32], purpose: Purpose) -> [u8; 32] {
+    keyed(key, purpose.as_bytes())
+}
+
+/// A hash that nobody can make, or check, without the key: HMAC-SHA256.
+pub fn keyed(key: &[u8; 32], text: &[u8]) -> [u8; 32] {
     let mut mac = Hmac::<Sha256>::new_from_slice(key).unwrap_or_else(|_| unreachable!("HMAC takes keys of any length"));
-    mac.update(purpose.as_bytes());
+    mac.update(text);
     mac.finalize().into_bytes().into()
 }
 
@@ -67,7 +72,10 @@ pub mod purpose {
     pub const EVENT_BODY: Purpose = "events.body";
     pub const SIP: Purpose = "sip";
     pub const NODES: Purpose = "nodes";
+    pub const REGISTERS: Purpose = "registers.numbers";
     pub const DEVICE: Purpose = "devices.cookie";
+    pub const ATTEMPT_NUMBER: Purpose = "attempts.number";
+    pub const ATTEMPT_SIGNING: Purpose = "attempts.signing";
 }
 
 /// What binds a sealed text to its place, so that it cannot be moved to another column.

@@ -8,5 +8,6 @@ pub mod keyring;
 pub mod link_keys;
 pub mod permits;
 pub mod registry;
+pub mod signing;
 pub mod supervise;
 pub mod tracer;

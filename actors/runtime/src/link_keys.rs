@@ -117,6 +117,13 @@ pub async fn stored(db: &Connection, keyring: &Keyring) -> Result<LinkKeys> {
     Ok(keys)
 }
 
+/// The stored keys, for whoever only reads; `None`: the database has never been served.
+#[boxed]
+pub async fn read(db: &Connection, keyring: &Keyring) -> Result<Option<LinkKeys>> {
+    let sealed = meta::get(db, meta::LINK_KEYS).await?;
+    sealed.map(|sealed| LinkKeys::open(keyring, &sealed)).transpose()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -3,6 +3,7 @@ use super::intake::{Given, Place, Reading};
 use crate::{
     deps::Deps,
     facts,
+    legal::{self, Asked},
     people::{People, people},
     shell::Stored,
 };
@@ -21,8 +22,9 @@ use rules::{
     campaign::machine::Campaign,
     commit::Commit,
     contact::machine::{self, Command},
-    eligibility::{self, RING_MS, Rule, Terms, Verdict},
+    eligibility::{self, ContactRecord, RING_MS, Rule, Terms, Verdict},
     hours::{CallingHours, Rules},
+    law::{Judged, LegalTerms},
 };
 use uuid::Uuid;
 
@@ -59,6 +61,8 @@ pub fn given(contact: &Contact) -> serde_json::Value {
         "first_name": contact.first_name,
         "last_name": contact.last_name,
         "timezone": contact.timezone,
+        "region": contact.region,
+        "consent_id": contact.consent_id,
         "variables": contact.variables,
         "priority": contact.priority,
         "not_before": contact.not_before,
@@ -121,6 +125,8 @@ fn changed(deps: &Deps, before: Contact, given: Given, reading: &Reading) -> Res
         first_name: text(given.first_name.map(Text::into_string)),
         last_name: text(given.last_name.map(Text::into_string)),
         timezone: given.timezone,
+        region: given.region,
+        consent_id: given.consent_id,
         variables: given.variables,
         priority: given.priority.get(),
         not_before: given.not_before,
@@ -267,6 +273,8 @@ pub struct Eligibility {
     pub contact: Contact,
     pub campaign: CampaignRow,
     pub rules: Vec<(Rule, Verdict)>,
+    /// What each rule of the law says, and whether it binds.
+    pub law: Option<(LegalTerms, Judged)>,
     /// The zones that count.
     pub zones: Vec<chrono_tz::Tz>,
     /// When the contact's hours are open next; `None`: not within a year.
@@ -293,10 +301,20 @@ pub async fn eligibility(deps: &Deps, target: Target) -> Result<Eligibility> {
         channel: contact.channel,
         itself: None,
     };
-    let people = people(deps, &deps.db.read, whose, at.iter().cloned().collect(), now).await?;
-    let mut record = at.and_then(|at| people.get(&at).cloned()).unwrap_or_default();
+    let mut people = people(deps, &deps.db.read, whose, at.iter().cloned().collect(), now).await?;
+    let legal = legal::of_campaign(deps, db, &campaign).await?;
+    let mut judged = None;
+    let mut record = ContactRecord::default();
+    if let Some(at) = at {
+        let asked = Asked::of(&contact, at.clone());
+        legal::learn(deps, owner, &legal, std::slice::from_ref(&asked), (&mut people, now)).await?;
+        record = people.remove(&at).unwrap_or_default();
+        let verdict = legal.judged(asked.whom(), &record, None, now);
+        record.judgement = legal.is_enforced.then(|| verdict.judgement.clone());
+        judged = Some(verdict);
+    }
     record.not_before = contact.next_attempt_at.max(contact.not_before);
-    let rules = Rules::new(&campaign.plan.schedule, contact.env, tenant.timezone);
+    let rules = Rules::new(&campaign.plan.schedule, contact.env, tenant.timezone).under(legal::hours(&legal));
     let calling_hours = rules.of(&contact.zone);
     let terms = Terms {
         caps: &campaign.plan.caps,
@@ -318,6 +336,7 @@ pub async fn eligibility(deps: &Deps, target: Target) -> Result<Eligibility> {
             rules.zones(&contact.zone).unwrap_or_default()
         },
         rules: verdicts.to_vec(),
+        law: judged.map(|judged| (legal, judged)),
         contact,
         campaign,
     })

@@ -8,8 +8,8 @@ use entities::{
     connection::Transaction,
     contact::{self as store, Model, Status, UNCALLABLE, WaitReason},
     error::sentence,
-    ids::{CampaignId, ContactId, TenantScoped},
-    values::{Bounded, Country, E164, Moment, Text, Variables, Zone},
+    ids::{CampaignId, ConsentId, ContactId, TenantScoped},
+    values::{Bounded, Country, E164, Moment, Place as Region, Text, Variables, Zone},
 };
 use rules::{campaign::message_template::MessageTemplate, commit::Commit, hours, shape};
 use schemars::JsonSchema;
@@ -37,6 +37,13 @@ pub struct Given {
     /// Where the person is, if you know better than the number's prefix.
     #[serde(default)]
     pub timezone: Option<Zone>,
+    /// In which country, or part of one, the person is, such as `US-FL`: its laws hold beside those of the number's place. In the
+    /// sandbox it alone decides.
+    #[serde(default)]
+    pub region: Option<Region>,
+    /// The consent that the call or message rests on; null: the strongest that covers it.
+    #[serde(default)]
+    pub consent_id: Option<ConsentId>,
     #[serde(default, deserialize_with = "Variables::limited")]
     pub variables: Variables,
     /// Higher ones are called first.
@@ -178,6 +185,8 @@ fn row(deps: &Deps, key: TenantScoped<CampaignId>, reading: &Reading, given: Giv
         last_name: text(given.last_name.map(Text::into_string)),
         variables: given.variables,
         timezone: given.timezone,
+        region: given.region,
+        consent_id: given.consent_id,
         zone: place.zone,
         not_before: given.not_before,
         priority: given.priority.get(),
@@ -214,7 +223,7 @@ impl Place {
         let number = given
             .phone_number
             .as_ref()
-            .map(|typed| place(deps, typed.to_string(), given.timezone, country));
+            .map(|typed| place(deps, typed.to_string(), (given.timezone, given.region.as_ref()), country));
         match (channel, number) {
             (Channel::Phone | Channel::Sms, Some((phone_number, zone))) => Ok(Place {
                 address: phone_number.clone(),
@@ -227,7 +236,7 @@ impl Place {
                 if typed.is_empty() {
                     return Err(("email".into(), "is required".into()));
                 }
-                let explicit = given.timezone.map(|zone| zone.name().to_owned());
+                let explicit = given.timezone.map(|zone| hours::group_of_zone(zone, given.region.as_ref()));
                 let (phone_number, by_number) = number.unwrap_or_default();
                 // A number that cannot be called tells no zone, and keeps nobody from being written to.
                 let known = Some(by_number).filter(|zone| zone != UNCALLABLE);
@@ -247,14 +256,19 @@ impl Place {
 
 /// A number as it is stored, and the group whose hours it keeps. What cannot be called is kept as it was typed, and skipped
 /// with a reason when its turn comes.
-fn place(deps: &Deps, typed: String, timezone: Option<Zone>, country: Country) -> (String, String) {
+fn place(
+    deps: &Deps,
+    typed: String,
+    (timezone, region): (Option<Zone>, Option<&Region>),
+    country: Country,
+) -> (String, String) {
     match E164::parse(&typed, country) {
         Ok(number) => {
             let costly = number.costly_kind().is_some() && !deps.limits.allow_costly_numbers;
             let zone = if costly {
                 UNCALLABLE.to_owned()
             } else {
-                hours::group(&number, timezone)
+                hours::group(&number, timezone, region)
             };
             (number.as_str().to_owned(), zone)
         }

@@ -1,21 +1,22 @@
 //! The intent to call somebody, ready for its commit: everything that stands or falls with it.
 use crate::{
+    attempts::{self, Opening},
     call::{
         in_hand::{Call, Kept},
         leg::Leg,
         voice,
     },
     deps::Deps,
-    facts,
+    facts, legal,
     shell::Stored,
 };
 use entities::{
     Error, Result, boxed,
     campaign::{AgentSnapshot, Caps},
     campaign_hour,
-    changes::{Callable, Guard, KeyCall},
+    changes::{Callable, CapSpan, Guard, KeyCall},
     contact::{Address, Model as Contact},
-    ids::{CampaignId, DeliveryRowId, SessionId, TenantId, TrunkId},
+    ids::{DeliveryRowId, SessionId, TenantId, TrunkId},
     session as sessions,
     values::{Cents, E164, Moment, Variables},
 };
@@ -30,6 +31,7 @@ use rules::{
     effect::Effect,
     eligibility::RING_TIMEOUT_SECONDS,
     hours,
+    law::{Judged, LegalTerms},
     session::{
         command::Command,
         machine::{self, Session},
@@ -83,7 +85,7 @@ pub struct Known {
 }
 
 /// When a call leaves, and on which conditions.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Intent {
     pub known: Known,
     /// What a live call goes over, and its version.
@@ -92,16 +94,29 @@ pub struct Intent {
     /// What it sets aside.
     pub hold: Cents,
     pub hours: Within,
-    /// Calls to its number in 24 hours and in 7 days.
-    pub caps: (Option<i32>, Option<i32>),
+    /// How many calls its number may get.
+    pub caps: Vec<CapSpan>,
+    /// What the law says of it, if it was asked.
+    pub judged: Option<Judged>,
+    /// The law binds it.
+    pub is_lawful: bool,
 }
 
 /// How many calls a number may get, for [`Intent::caps`].
-pub fn calls_to_one(caps: &Caps) -> (Option<i32>, Option<i32>) {
-    (
-        caps.per_number_24h.map(|cap| cap.get()),
-        caps.per_number_7d.map(|cap| cap.get()),
-    )
+pub fn calls_to_one(caps: &Caps) -> Vec<CapSpan> {
+    let day = caps.per_number_24h.map(|cap| (cap.get(), 24));
+    let week = caps.per_number_7d.map(|cap| (cap.get(), 7 * 24));
+    let all = day.into_iter().chain(week);
+    all.map(|(most, hours)| CapSpan { most, hours }).collect()
+}
+
+/// The campaign's caps, and the law's.
+pub fn caps_of(own: &Caps, law: Option<(&LegalTerms, &Judged)>) -> Vec<CapSpan> {
+    let mut caps = calls_to_one(own);
+    if let Some((legal, judged)) = law {
+        caps.extend(legal.law.caps(&judged.facts));
+    }
+    caps
 }
 
 /// That a contact is not called at all, or not now, ready for its commit.
@@ -125,7 +140,7 @@ pub async fn dial(
     (known, trunk): (Known, Option<(TrunkId, i32)>),
     queue: &Queue,
     planned: PlannedCall,
-) -> Result<Dial> {
+) -> Result<Option<Dial>> {
     let now = deps.clock.now();
     let PlannedCall {
         turn,
@@ -139,19 +154,36 @@ pub async fn dial(
         contact,
         address,
         hours,
+        judged,
     } = turn;
     let (Address::Number(number), Some(agent)) = (address, queue.agent.clone()) else {
         return Err(Error::Internal(
             "a campaign of calls has no agent, or nobody to call".into(),
         ));
     };
+    let judged = match (&queue.legal, judged) {
+        (Some(legal), Some(judged)) => {
+            let judged = legal.committed(&judged, from_number.as_ref(), at);
+            // It was judged a moment before, by another number or moment.
+            if legal.is_enforced && judged.judgement.first_no().is_some() {
+                return Ok(None);
+            }
+            Some(judged)
+        }
+        (_, _) => None,
+    };
+    let is_lawful = queue.is_lawful();
+    let caps = caps_of(&queue.plan.caps, law_of(queue, judged.as_ref()));
     let id: SessionId = deps.ids.next();
-    let row = sessions::Model {
+    let mut row = sessions::Model {
         hold_cents: hold,
         from_number,
         trunk_id,
         ..session_row(deps, (queue, &agent), &contact, id, number, now)
     };
+    if let (Some(legal), Some(judged)) = (&queue.legal, &judged) {
+        legal::bind(&mut row, legal, judged);
+    }
     let (session, effects) = Session::dialed(row, deps.base_url.clone(), at);
     let command = contact::machine::Command::Dispatch {
         row: DeliveryRowId(id.0),
@@ -163,12 +195,15 @@ pub async fn dial(
         at,
         hold,
         hours,
-        caps: calls_to_one(&queue.plan.caps),
+        caps,
+        judged,
+        is_lawful,
     };
     let mut commit = Commit::default();
     commit.changes.sessions.push(session.row());
-    intent.add(&session, &mut commit)?;
+    intent.add(deps, &session, &mut commit)?;
     commit.changes.guards.push(Guard::Dispatchable(queue.id, queue.version));
+    commit.changes.guards.extend(not_braked(queue));
     commit.changes.campaign_hours.push(campaign_hour::Model {
         dialed: 1,
         ..campaign_hour::Model::empty(queue.id, hours::hour_of(queue.rules.zone, at))
@@ -181,34 +216,46 @@ pub async fn dial(
         rules_version: queue.rules_version,
         zone: queue.rules.zone,
     };
-    Ok(Dial::of(session, (agent, Some(kept)), at, commit, effects))
+    Ok(Some(Dial::of(session, (agent, Some(kept)), at, commit, effects)))
 }
 
-/// The intent to place a call that has waited for its slot. `campaign`: its campaign, and the version that it has.
+/// What binds a campaign's call.
+pub fn law_of<'a>(queue: &'a Queue, judged: Option<&'a Judged>) -> Option<(&'a LegalTerms, &'a Judged)> {
+    let legal = queue.legal.as_ref().filter(|legal| legal.is_enforced)?;
+    Some((legal, judged?))
+}
+
+/// That its campaign has not abandoned too much, where the law has a limit.
+pub fn not_braked(queue: &Queue) -> Option<Guard> {
+    (!queue.abandonment.is_empty()).then(|| Guard::NotBraked {
+        campaign_id: queue.id,
+        limits: queue.abandonment.clone(),
+    })
+}
+
+/// The intent to place a call that has waited for its slot. `campaign`: what its campaign asks for.
 #[boxed]
 pub async fn dial_waiting(
     deps: &Deps,
     intent: Intent,
     session: Session,
     agent: Arc<AgentSnapshot>,
-    campaign: Option<(CampaignId, i32)>,
+    campaign: Vec<Guard>,
     now: Moment,
 ) -> Result<Dial> {
-    let Intent { at, hold, .. } = intent;
+    let (at, hold) = (intent.at, intent.hold);
     let (mut session, effects) = machine::transition(session, Command::Dispatch { at, hold }, now)?;
     let mut commit = Commit::default();
     session.save(&mut commit);
-    intent.add(&session, &mut commit)?;
+    intent.add(deps, &session, &mut commit)?;
     facts::add(deps, session.key(), &effects, &mut commit).await?;
-    if let Some((campaign, version)) = campaign {
-        commit.changes.guards.push(Guard::Dispatchable(campaign, version));
-    }
+    commit.changes.guards.extend(campaign);
     Ok(Dial::of(session, (agent, None), at, commit, effects))
 }
 
 impl Intent {
     /// What every dial writes, and on which conditions.
-    fn add(&self, session: &Session, commit: &mut Commit) -> Result<()> {
+    fn add(self, deps: &Deps, session: &Session, commit: &mut Commit) -> Result<()> {
         let call = &session.call;
         let to_number = call.callee()?;
         commit.changes.guards.extend([
@@ -224,6 +271,13 @@ impl Intent {
                 caps: self.caps,
             }),
         ]);
+        if let Some(judged) = self.judged {
+            if self.is_lawful {
+                commit.changes.guards.push(judged.guard((call.tenant_id, call.env)));
+            }
+            let body = legal::body(&deps.law, judged, self.is_lawful);
+            attempts::opened(deps, commit, Opening::of_call(call, session.version, body))?;
+        }
         let trunk = self.trunk.map(|(trunk, version)| Guard::Trunk(trunk, version));
         let of_key = call.api_key_id.map(|api_key_id| {
             Guard::KeyHasRoom(KeyCall {

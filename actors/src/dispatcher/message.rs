@@ -1,13 +1,18 @@
 //! The intent to write to a contact, ready for its commit: the message is born as handed over, with everything that stands or
 //! falls with it.
 use super::dial::Known;
-use crate::{deps::Deps, email, facts, sms};
+use crate::{
+    attempts::{self, Opening, Written},
+    deps::Deps,
+    email, facts, legal, sms,
+};
 use entities::{
     Error, Result, boxed, campaign, campaign_hour,
     changes::{Guard, Writable},
     contact::Address,
     email_message::{self, Kind},
     ids::{CampaignId, DeliveryRowId, EmailId, SmsId, TenantId, TenantScoped},
+    law::{LegalPerson, MessageLegal},
     message_send::Channel,
     sms_message,
     values::{E164, Env, Moment},
@@ -131,7 +136,7 @@ async fn sender(deps: &Deps, owner: (TenantId, Env), asked: Option<E164>) -> Res
 
 /// The intent to write to a contact, as it was planned.
 #[boxed]
-pub async fn write(deps: &Deps, known: Known, queue: &Queue, planned: PlannedMessage) -> Result<MessageIntent> {
+pub async fn write(deps: &Deps, known: Known, queue: &Queue, planned: PlannedMessage) -> Result<Option<MessageIntent>> {
     let now = deps.clock.now();
     let PlannedMessage {
         turn,
@@ -140,8 +145,26 @@ pub async fn write(deps: &Deps, known: Known, queue: &Queue, planned: PlannedMes
         from_number,
         ..
     } = planned;
+    let judged = match (&queue.legal, &turn.judged) {
+        (Some(legal), Some(judged)) => {
+            let judged = legal.committed(judged, from_number.as_ref(), at);
+            if legal.is_enforced && judged.judgement.first_no().is_some() {
+                return Ok(None);
+            }
+            Some(judged)
+        }
+        (_, _) => None,
+    };
     let contact = &turn.contact;
     let owner = (contact.tenant_id, contact.env);
+    let legal = MessageLegal {
+        legal: queue.plan.legal(),
+        person: LegalPerson {
+            region: contact.region.clone(),
+            consent_id: contact.consent_id,
+        },
+        sandbox_law: queue.plan.sandbox_law,
+    };
     let mut commit = Commit::default();
     let (message, row, channel, mut effects) = match (text, &turn.address) {
         (Filled::Sms(body), Address::Number(to)) => {
@@ -151,6 +174,7 @@ pub async fn write(deps: &Deps, known: Known, queue: &Queue, planned: PlannedMes
                 to_number: to.clone(),
                 from_number: sender(deps, owner, from_number).await?,
                 body,
+                legal: Some(legal.clone()),
                 scheduled_at: None,
                 client_reference_id: None,
                 metadata: queue.plan.metadata.clone(),
@@ -184,6 +208,7 @@ pub async fn write(deps: &Deps, known: Known, queue: &Queue, planned: PlannedMes
                 attachments: Default::default(),
                 // Somebody who is on a list can always get off it.
                 kind: Kind::Marketing,
+                legal: Some(legal.clone()),
                 scheduled_at: None,
                 client_reference_id: None,
                 metadata: queue.plan.metadata.clone(),
@@ -209,24 +234,37 @@ pub async fn write(deps: &Deps, known: Known, queue: &Queue, planned: PlannedMes
     };
     let command = contact::machine::Command::Dispatch { row };
     let (after, events) = contact::machine::transition(contact.clone(), command, &queue.plan.retry, now)?;
-    let caps = &queue.plan.caps;
+    let caps = super::dial::caps_of(&queue.plan.caps, super::dial::law_of(queue, judged.as_ref()));
+    let whom = turn.address.as_str().to_owned();
     effects.push(
         Fact::Require(Guard::Writable(Writable {
             tenant_id: contact.tenant_id,
             env: contact.env,
             channel,
-            address: turn.address.as_str().to_owned(),
+            address: whom,
             message_id: row.0,
             at,
             hours: turn.hours.ours,
             wall_hours: turn.hours.wall,
-            caps: (
-                caps.per_number_24h.map(|cap| cap.get()),
-                caps.per_number_7d.map(|cap| cap.get()),
-            ),
+            caps,
         }))
         .into(),
     );
+    if let Some(judged) = judged {
+        if queue.is_lawful() {
+            effects.push(Fact::Require(judged.guard(owner)).into());
+        }
+        let written = Written {
+            owner,
+            message: row.0,
+            dial_n: 1,
+            campaign_id: Some(queue.id),
+            contact: Some(contact),
+            address: turn.address.as_str().to_owned(),
+        };
+        let body = legal::body(&deps.law, judged, queue.is_lawful());
+        attempts::opened(deps, &mut commit, Opening::of_message(written, body))?;
+    }
     effects.push(Fact::Require(Guard::Free(known.tenant, contact.env, known.version)).into());
     effects.push(Fact::Require(Guard::Dispatchable(queue.id, queue.version)).into());
     let key = TenantScoped::new(contact.tenant_id, contact.env, row);
@@ -236,10 +274,10 @@ pub async fn write(deps: &Deps, known: Known, queue: &Queue, planned: PlannedMes
         ..campaign_hour::Model::empty(queue.id, hours::hour_of(queue.rules.zone, at))
     });
     facts::contact_moved(&mut commit, contact, after, &events);
-    Ok(MessageIntent {
+    Ok(Some(MessageIntent {
         message,
         at,
         commit,
         effects,
-    })
+    }))
 }

@@ -8,6 +8,7 @@
 //! campaign and the tenant are still as they were known, and that the do-not-call list, the caps and the hours allow it. Only
 //! after its commit is the call placed, at the moment that was planned for it.
 mod admission;
+mod brakes;
 mod commit;
 mod dial;
 mod message;

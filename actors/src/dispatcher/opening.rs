@@ -1,10 +1,12 @@
 //! A campaign's queue as a dispatcher finds it in the rows.
-use crate::{deps::Deps, session::caller_id};
+use crate::{deps::Deps, legal, session::caller_id};
 use entities::{
-    Result, boxed,
+    Result,
+    abandonment::{Abandonment, AbandonmentLimit},
+    boxed, caller_rest,
     campaign::{Channel, Model as Campaign},
     campaign_hour, contact, number, tally,
-    values::{Env, Zone},
+    values::{E164, Env, Moment, Zone},
 };
 use rules::{
     dispatch::{
@@ -13,12 +15,19 @@ use rules::{
     },
     hours::{self, Rules},
 };
+use std::collections::HashMap;
 
 /// A campaign's queue, with nobody in it yet. `old` is the same campaign's queue before: its pace runs on.
 #[boxed]
 pub async fn open(deps: &Deps, mut campaign: Campaign, old: Option<Queue>, zone: Zone) -> Result<Queue> {
     let db = &deps.db.read;
-    let rules = Rules::new(&campaign.plan.schedule, campaign.env, zone);
+    let plan = &mut campaign.plan;
+    if plan.from_numbers.is_empty() && plan.channel == Channel::Phone {
+        let default = caller_id::default_of(db, (campaign.tenant_id, campaign.env)).await?;
+        plan.from_numbers.extend(default);
+    }
+    let legal = legal::of_campaign(deps, db, &campaign).await?;
+    let rules = Rules::new(&campaign.plan.schedule, campaign.env, zone).under(legal::hours(&legal));
     let times = deps.clock.times();
     // By the clock whose day began earlier, and ends later.
     let (begins, ends) = hours::day_of(rules.zone, times.earlier());
@@ -30,17 +39,21 @@ pub async fn open(deps: &Deps, mut campaign: Campaign, old: Option<Queue>, zone:
         Some(_) => tally::load(db, campaign.id).await?.cost_cents,
         None => 0,
     };
-    let plan = &mut campaign.plan;
-    if plan.from_numbers.is_empty() && plan.channel == Channel::Phone {
-        let default = caller_id::default_of(db, (campaign.tenant_id, campaign.env)).await?;
-        plan.from_numbers.extend(default);
-    }
+    let plan = &campaign.plan;
     let trunks = match (plan.channel, campaign.env) {
         (Channel::Phone, Env::Live) => number::trunks_of(db, campaign.tenant_id, &plan.from_numbers).await?,
         _ => Vec::new(),
     };
+    let abandonment = abandonment_limits(&campaign);
+    let abandoned = match abandonment.is_empty() {
+        true => Abandonment::default(),
+        false => campaign_hour::abandonment(db, campaign.id, times).await?,
+    };
     let rows = Rows {
         trunks: trunks.into_iter().collect(),
+        resting: resting(deps, &campaign, times.earlier()).await?,
+        abandonment,
+        abandoned,
         zones: contact::fresh_zones(db, campaign.id).await?,
         usage: Usage {
             dialed_today,
@@ -49,6 +62,21 @@ pub async fn open(deps: &Deps, mut campaign: Campaign, old: Option<Queue>, zone:
             reserved_cents: 0,
         },
         campaign,
+        legal: Some(legal),
     };
     Queue::new(rows, rules, old, &deps.limits, times.behind_ms())
+}
+
+/// What the law allows of abandoned calls where the campaign calls; the strictest of each span.
+fn abandonment_limits(_: &Campaign) -> Vec<AbandonmentLimit> {
+    Vec::new()
+}
+
+/// Until when some of its numbers rest. With one there is no choice.
+async fn resting(deps: &Deps, campaign: &Campaign, now: Moment) -> Result<HashMap<E164, Moment>> {
+    if campaign.plan.channel != Channel::Phone || campaign.plan.from_numbers.len() < 2 {
+        return Ok(HashMap::new());
+    }
+    let rows = caller_rest::lasting(&deps.db.read, (campaign.tenant_id, campaign.env), now).await?;
+    Ok(rows.into_iter().map(|row| (row.phone_number, row.ends_at)).collect())
 }

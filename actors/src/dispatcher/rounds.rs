@@ -113,7 +113,7 @@ impl State {
         Ok((intents, wake_at))
     }
 
-    async fn build(&self, deps: &Deps, plan: Plan, permits: Vec<Permit>, intents: &mut Intents) -> Result<()> {
+    async fn build(&mut self, deps: &Deps, plan: Plan, permits: Vec<Permit>, intents: &mut Intents) -> Result<()> {
         let campaigns = &self.snapshot.campaigns;
         let of = |campaign: CampaignId| {
             let gone = || Error::Internal("a contact is planned of a campaign that does not run".into());
@@ -126,14 +126,18 @@ impl State {
         for call in plan.calls {
             let queue = of(call.campaign)?;
             let trunk = self.snapshot.trunks.as_known(call.trunk_id);
-            intents
-                .dials
-                .push(dial::dial(deps, (self.known, trunk), queue, call).await?);
+            // Who may not be called after all is read again.
+            match dial::dial(deps, (self.known, trunk), queue, call).await? {
+                Some(dial) => intents.dials.push(dial),
+                None => self.outdated = true,
+            }
         }
         for (planned, permit) in plan.messages.into_iter().zip(permits) {
             let queue = of(planned.campaign)?;
-            let intent = message::write(deps, self.known, queue, planned).await?;
-            intents.messages.push((intent, permit));
+            match message::write(deps, self.known, queue, planned).await? {
+                Some(intent) => intents.messages.push((intent, permit)),
+                None => self.outdated = true,
+            }
         }
         Ok(())
     }

@@ -1,5 +1,5 @@
 //! What a dispatcher knows: the snapshot that its rounds are decided from, and whether the rows still say the same.
-use super::{dial::Known, moved, opening, trunks};
+use super::{brakes, dial::Known, moved, opening, trunks};
 use crate::{deps::Deps, holds, holds::state::Hold};
 use entities::{
     Result, api_key, boxed, campaign as campaigns,
@@ -79,6 +79,7 @@ impl State {
         for gone in old.into_keys() {
             deps.pacing_report.forget(gone);
         }
+        brakes::tell(deps, tenant, &campaigns).await?;
         ring.keep(campaigns.keys().copied());
         let trunks = trunks::of_rows(sip_trunk::all_of(db, tenant).await?, old_trunks, most);
         let is_left = |paced: &Paced| match paced {

@@ -5,11 +5,13 @@ use super::{
 };
 use crate::{
     deps::Deps,
+    legal::{self, Asked},
     people::{People, people},
 };
 use entities::{
     Result, boxed,
     campaign::{AgentSnapshot, Channel},
+    changes::Guard,
     contact::Address,
     session as sessions,
     values::{Cents, Moment},
@@ -86,14 +88,27 @@ impl State {
             channel: Channel::Phone,
             itself: Some(row.id),
         };
-        let people = people(deps, &deps.db.read, whose, vec![whom.clone()], now).await?;
-        let record = people.get(&whom).cloned().unwrap_or_default();
+        let mut people = people(deps, &deps.db.read, whose, vec![whom.clone()], now).await?;
         let queue = row.campaign_id.and_then(|id| self.snapshot.campaigns.get(&id));
+        let agent = match queue.and_then(|queue| queue.agent.clone()) {
+            Some(agent) => agent,
+            None => agent_of(deps, &row).await?,
+        };
+        let legal = match queue.and_then(|queue| queue.legal.clone()) {
+            Some(legal) => legal,
+            None => legal::of_call(deps, &deps.db.read, &row, &agent.definition.language).await?,
+        };
+        let asked = Asked::called(whom.clone(), &row.person(), row.timezone);
+        legal::learn(deps, whose.owner, &legal, std::slice::from_ref(&asked), (&mut people, now)).await?;
+        let mut record = people.remove(&whom).unwrap_or_default();
+        let judged = legal.judged(asked.whom(), &record, row.from_number.as_ref(), at);
+        record.judgement = legal.is_enforced.then(|| judged.judgement.clone());
         let guards = Guards {
             queue,
             direct: &direct_caps(&deps.limits),
             zone: self.zone,
             behind_ms: deps.clock.times().behind_ms(),
+            law: legal::hours(&legal),
         };
         let hours = match waiting::ruling(&guards, &row, &record, at)? {
             Ruling::Call(hours) => hours,
@@ -103,16 +118,16 @@ impl State {
             }
             Ruling::NotNow => return Ok(None),
         };
-        let caps = dial::calls_to_one(&guards.caps());
-        let campaign = queue.map(|queue| (queue.id, queue.version));
-        let agent = match queue.and_then(|queue| queue.agent.clone()) {
-            Some(agent) => agent,
-            None => agent_of(deps, &row).await?,
-        };
+        let caps = dial::caps_of(&guards.caps(), legal.is_enforced.then_some((&legal, &judged)));
+        let dispatchable = queue.map(|queue| Guard::Dispatchable(queue.id, queue.version));
+        let campaign = dispatchable.into_iter().chain(queue.and_then(dial::not_braked));
+        let campaign: Vec<Guard> = campaign.collect();
         if !waiting::take(&mut self.snapshot, begun, &row, (at, hold)) {
             return Ok(None);
         }
         let trunk = self.snapshot.trunks.as_known(row.trunk_id);
+        let mut row = row;
+        legal::bind(&mut row, &legal, &judged);
         let session = Session::from_row(row, deps.base_url.clone())?;
         let intent = dial::Intent {
             known: self.known,
@@ -121,6 +136,8 @@ impl State {
             hold,
             hours,
             caps,
+            is_lawful: legal.is_enforced,
+            judged: Some(judged),
         };
         dial::dial_waiting(deps, intent, session, agent, campaign, now)
             .await

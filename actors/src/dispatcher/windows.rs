@@ -2,6 +2,7 @@
 use super::state::State;
 use crate::{
     deps::Deps,
+    legal::{self, Asked},
     people::{People, people},
 };
 use entities::{
@@ -95,7 +96,12 @@ impl Reading<'_> {
             channel: queue.plan.channel,
             itself: None,
         };
-        let people = people(self.deps, &self.deps.db.read, whose, addresses, self.now).await?;
+        let mut people = people(self.deps, &self.deps.db.read, whose, addresses, self.now).await?;
+        if let Some(legal) = &queue.legal {
+            let known = contacts.iter().filter_map(|contact| Some((contact, queue.address_of(contact)?)));
+            let known: Vec<_> = known.map(|(contact, address)| Asked::of(contact, address)).collect();
+            legal::learn(self.deps, whose.owner, legal, &known, (&mut people, self.now)).await?;
+        }
         Ok(queue.judged(contacts, &people, self.now, self.so))
     }
 }

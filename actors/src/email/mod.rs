@@ -17,6 +17,7 @@ use entities::{
         content::{self, Attachments},
     },
     ids::{CampaignId, ContactId, EmailId, TenantId, TenantScoped},
+    law::MessageLegal,
     values::{Cents, Env, Metadata, Moment},
 };
 use rules::email::machine::unsent;
@@ -35,6 +36,8 @@ pub struct New {
     pub html: Option<String>,
     pub attachments: Attachments,
     pub kind: Kind,
+    /// None: the service says it by itself.
+    pub legal: Option<MessageLegal>,
     pub scheduled_at: Option<Moment>,
     pub client_reference_id: Option<String>,
     pub metadata: Metadata,
@@ -58,6 +61,7 @@ pub fn rows(deps: &Deps, (tenant_id, env): (TenantId, Env), new: New, now: Momen
         reply_to: new.reply_to,
         campaign_id,
         contact_id,
+        legal: new.legal,
         client_reference_id: new.client_reference_id,
         metadata: new.metadata,
         scheduled_at: new.scheduled_at,

@@ -6,6 +6,7 @@ use entities::{
     import::{Delimiter, Kind},
     values::Variables,
 };
+use rules::consent;
 use serde_json::{Map, Value};
 
 /// Columns of one file.
@@ -29,10 +30,13 @@ impl Columns {
                 "first_name",
                 "last_name",
                 "timezone",
+                "region",
+                "consent_id",
                 "priority",
                 "not_before",
             ],
             Kind::Dnc => &["phone_number", "email", "channels", "reason"],
+            Kind::Consents => &consent::COLUMNS,
         }
     }
 
@@ -66,8 +70,9 @@ impl Columns {
         }
         let is_other = |name: &&String| !name.is_empty() && !Columns::known(kind).contains(&name.as_str());
         let mut others = names.iter().filter(is_other);
+        check_needed(kind, &names)?;
         match kind {
-            Kind::Dnc => {
+            Kind::Dnc | Kind::Consents => {
                 if let Some(unknown) = others.next() {
                     return Err(bad(format!("column `{unknown}` is not known")));
                 }
@@ -122,6 +127,21 @@ impl Columns {
             fields.insert("variables".into(), variables.into());
         }
         Ok(fields.into())
+    }
+}
+
+/// For whom a consent is, and for what, is said by whoever collected them: it is never guessed.
+fn check_needed(kind: Kind, names: &[String]) -> Result<()> {
+    let needed: &[&str] = match kind {
+        Kind::Consents => &consent::NEEDED,
+        Kind::Contacts | Kind::Dnc => &[],
+    };
+    match needed.iter().find(|name| !names.iter().any(|known| known == **name)) {
+        Some(missing) => Err(Error::invalid(
+            "",
+            format!("column `{missing}` is missing: each consent must say it"),
+        )),
+        None => Ok(()),
     }
 }
 

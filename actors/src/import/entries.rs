@@ -52,7 +52,9 @@ pub(super) async fn entries(
             };
             let mut written: HashMap<Whom, usize> = HashMap::new();
             for entry in asked.iter() {
-                let (row, outcome) = dnc::place(db, (key.tenant_id, key.env), entry.clone(), now).await?;
+                let placed = dnc::place(db, (key.tenant_id, key.env), entry.clone(), now).await?;
+                let (row, outcome) = (placed.row, placed.outcome);
+                commit.changes.revocations.push(placed.revocation);
                 // A second one in the same slice is not in the database yet: it widens the first.
                 let first = written.get(&entry.whom).and_then(|at| commit.changes.dnc.get_mut(*at));
                 if let Some(first) = first {
@@ -63,7 +65,7 @@ pub(super) async fn entries(
                 }
                 outcomes.accepted += i64::from(outcome == DncOutcome::New);
                 outcomes.duplicates += i64::from(outcome != DncOutcome::New);
-                if outcome != DncOutcome::Known {
+                if outcome.bars_more() {
                     written.insert(entry.whom.clone(), commit.changes.dnc.len());
                     commit.changes.dnc.push(row);
                 }
@@ -109,6 +111,7 @@ fn entries_of(deps: &Deps, row: &Value, country: Country, created_by: Option<&st
         reason: reason.clone(),
         source: Source::Import,
         session_id: None,
+        requested_at: None,
         created_by: created_by.map(str::to_owned),
     };
     match (number, email) {

@@ -2,14 +2,16 @@
 //! file, so that each row is read in once, however often the job is taken up. Cells are parted by commas, semicolons or tabs.
 //!
 //! The first row names the columns. Contacts: `phone_number` and the other fields of a contact; columns of other names become
-//! variables. Do-not-call entries: `phone_number` or `email`, `channels`, `reason`.
+//! variables. Do-not-call entries: `phone_number` or `email`, `channels`, `reason`. Consents: the fields of a consent.
 mod columns;
+mod consents;
 mod entries;
 mod file;
 mod rows;
 
 use crate::{contact::intake, deps::Deps, slices::Slices};
 use columns::Columns;
+use consents::consents;
 use entities::{
     Error, Result,
     connection::Transaction,
@@ -27,6 +29,8 @@ use std::sync::Arc;
 const CONTACTS: usize = 100;
 /// Rows of the do-not-call list read in by one transaction, at most; each makes two entries at most.
 const ENTRIES: usize = 500;
+/// Consents read in by one transaction, at most: each comes with its texts.
+const CONSENTS: usize = 200;
 /// Imports of one tenant at once.
 const MAX_RUNNING: u64 = 10;
 
@@ -123,6 +127,7 @@ async fn slices(deps: &Deps, key: TenantScoped<ImportId>) -> Result<()> {
     let mut size = match job.kind {
         Kind::Contacts => Slices::of(CONTACTS),
         Kind::Dnc => Slices::new(ENTRIES),
+        Kind::Consents => Slices::new(CONSENTS),
     };
     loop {
         let slice = read(&columns, &body, &mut lines, done, size.rows());
@@ -136,6 +141,10 @@ async fn slices(deps: &Deps, key: TenantScoped<ImportId>) -> Result<()> {
             (Kind::Dnc, _) => {
                 let by = (country, job.created_by.as_deref());
                 entries(deps, &mut size, key, by, slice).await?;
+            }
+            (Kind::Consents, _) => {
+                let by = (country, job.created_by.as_deref());
+                consents(deps, &mut size, key, by, slice).await?;
             }
         }
         if is_last {

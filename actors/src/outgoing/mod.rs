@@ -1,6 +1,7 @@
 //! What SMS and e-mails have in common: their order, what may keep them from being sent, where they belong to a campaign. How one
 //! is handed over stands in `send.rs`; what differs is each one's [`Sendable`].
 mod actor;
+mod legal;
 mod send;
 
 pub use send::{send, send_begun, undecided};
@@ -61,6 +62,15 @@ enum Obstacle {
     Wait(Block),
 }
 
+impl<Own> From<Obstacle> for Command<Own> {
+    fn from(obstacle: Obstacle) -> Self {
+        match obstacle {
+            Obstacle::Reject(bar) => Command::Bar(bar),
+            Obstacle::Wait(block) => Command::Wait(block),
+        }
+    }
+}
+
 /// A message that was not taken at first goes by its campaign's state, and only while its contact's hours are open.
 async fn of_campaign(
     deps: &Deps,
@@ -99,6 +109,7 @@ pub async fn check<M: Sendable>(deps: &Deps, row: &M, least: Cents) -> Result<()
     if is_on_dnc(deps, row).await? {
         return Err(Error::RecipientOnDnc);
     }
+    legal::check(deps, row).await?;
     if credits::cover(deps, owner, price_cents).await? {
         Ok(())
     } else {

@@ -1,5 +1,5 @@
 //! Handing a message over: look, commit the intent, then hand it over once, and tell what came of it.
-use super::{Obstacle, Sendable, check_blocks, freed, is_on_dnc, of_campaign};
+use super::{Obstacle, Sendable, check_blocks, freed, is_on_dnc, legal, of_campaign};
 use crate::{credits, deps::Deps, holds};
 use entities::{
     Error, Result,
@@ -80,6 +80,13 @@ async fn hand_over<M: Sendable>(deps: &Deps, key: TenantScoped<M::Id>) -> Result
         M::mailbox(deps).tell(key, command);
         return Ok(());
     }
+    let bound = match legal::of_message(deps, &row).await? {
+        Ok(bound) => bound,
+        Err(keeps) => {
+            M::mailbox(deps).tell(key, keeps.into());
+            return Ok(());
+        }
+    };
     let made = match row.made(deps).await? {
         Ok(made) => made,
         Err(why) => {
@@ -88,7 +95,7 @@ async fn hand_over<M: Sendable>(deps: &Deps, key: TenantScoped<M::Id>) -> Result
         }
     };
     // From its commit on it may have left: whatever happens below, nobody hands it over again unless it was not taken.
-    let row = match M::mailbox(deps).ask(key, Command::Begin).await? {
+    let row = match M::mailbox(deps).ask(key, Command::Begin(bound.map(Box::new))).await? {
         Ok(row) => row,
         // Canceled, or sent, at this very moment.
         Err(Error::InvalidState { .. }) => return Ok(()),
@@ -165,10 +172,8 @@ async fn obstacle<M: Sendable>(deps: &Deps, row: &M) -> Result<Option<Command<M:
         ..
     } = row.seen();
     let owner = (key.tenant_id, key.env);
-    match of_campaign(deps, owner, campaign_id, send_by).await? {
-        Some(Obstacle::Reject(bar)) => return Ok(Some(Command::Bar(bar))),
-        Some(Obstacle::Wait(block)) => return Ok(Some(Command::Wait(block))),
-        None => {}
+    if let Some(keeps) = of_campaign(deps, owner, campaign_id, send_by).await? {
+        return Ok(Some(keeps.into()));
     }
     if M::check_configured(deps, key.env).is_err() {
         return Ok(Some(Command::Bar(MessageRejectReason::NotConfigured)));

@@ -2,6 +2,7 @@
 //! before that, while it is heard.
 pub mod actor;
 pub mod lines;
+mod origin;
 pub mod sounds;
 pub mod spooling;
 pub mod studio;

@@ -3,10 +3,11 @@
 //! What a line has carried was spooled while it was heard, and is put together here. A call of the sandbox has no line: after its
 //! end every turn is spoken once more, each at its time, by the service's own voice; of an agent that speaks by itself the sound is
 //! kept.
-use super::{sounds::AT_ONCE, spooling::spool_name};
+use super::{origin, sounds::AT_ONCE, spooling::spool_name};
 use crate::deps::Deps;
 use adapters::{
     recording::{
+        mark::Mark,
         mix::{self, Piece},
         spool::Made,
         vault::Plain,
@@ -25,6 +26,7 @@ use entities::{
     transcript::{self, Speaker, Turn},
 };
 use rules::recording::machine::{Command, Stored};
+use runtime::signing::SigningKey;
 use std::sync::Arc;
 
 /// Where a recording lies in the vault.
@@ -125,7 +127,9 @@ async fn make(deps: &Deps, key: TenantScoped<RecordingId>, spooled: &mut bool) -
         },
         false => of_words(deps, &row, &call, channels).await?,
     };
-    let stored = studio.vault.put_read(&name(key), made.wav).await;
+    let synthetic = origin::of(deps, &call, row.channels, *spooled).await?;
+    let mark = Mark::new(key.id, call.id, &synthetic, SigningKey::of(&deps.links)?)?;
+    let stored = studio.vault.put_read(&name(key), mark.put_on(made.wav)).await;
     let stored = stored.map_err(|failure| Error::Unavailable(failure.to_string()))?;
     studio.sounds().remove(&key.id);
     Ok(Command::Stored(Stored {
@@ -134,6 +138,7 @@ async fn make(deps: &Deps, key: TenantScoped<RecordingId>, spooled: &mut bool) -
         duration_ms: i64::try_from(made.duration_ms).unwrap_or(i64::MAX),
         bytes: i64::try_from(stored.bytes).unwrap_or(i64::MAX),
         sha256: stored.sha256,
+        synthetic,
     }))
 }
 

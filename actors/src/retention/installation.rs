@@ -2,10 +2,11 @@
 use super::{KEEP_LINKS, before};
 use crate::{deps::Deps, leases::Of, slices::Slices};
 use entities::{
-    Result, boxed, delivery, delivery_attempt, email_message, endpoint_hour, event, ids::DeliveryId, mail, meta,
-    recovery, sms_message, values::Moment,
+    Result, boxed, caller_rest, delivery, delivery_attempt, email_message, endpoint_hour, event, ids::DeliveryId, mail,
+    meta, number_hour, recovery, sms_message, values::Moment,
 };
 use rules::commit::Commit;
+use std::time::Duration;
 
 /// Events, messages or attempts in one transaction, at most.
 const MOST: usize = 500;
@@ -29,7 +30,46 @@ pub async fn prune(deps: &Deps) -> Result<()> {
     answers(deps, before(now, deps.limits.retention.answers)).await?;
     texts(deps, old).await?;
     emails(deps, old, old.min(before(now, KEEP_LINKS))).await?;
+    rests_of_people(deps, before(now, KEEP_RESTS)).await?;
+    callers(deps, before(now, KEEP_CALLERS)).await?;
     rest(deps, old).await
+}
+
+/// The longest rest that a law asks for is a year. Source: RCW 80.36.390 (Washington).
+const KEEP_RESTS: Duration = Duration::from_secs(400 * 24 * 3600);
+/// A day is what is looked at.
+const KEEP_CALLERS: Duration = Duration::from_secs(35 * 24 * 3600);
+
+async fn rests_of_people(deps: &Deps, before: Moment) -> Result<()> {
+    let mut slices = Slices::new(MOST);
+    for _ in 0..SLICES {
+        let Some(until) = entities::rest::oldest(&deps.db.read, before, slices.rows() as u64).await? else {
+            return Ok(());
+        };
+        let slice = slices.write(deps, Of::Installation, move |db| {
+            Box::pin(async move {
+                entities::rest::prune(db, until).await?;
+                Ok(((), Commit::default()))
+            })
+        });
+        slice.await?;
+    }
+    Ok(())
+}
+
+async fn callers(deps: &Deps, before: Moment) -> Result<()> {
+    if !number_hour::any_before(&deps.db.read, before).await? {
+        return Ok(());
+    }
+    deps.writer
+        .run(Of::Installation, move |db| {
+            Box::pin(async move {
+                number_hour::prune(db, before).await?;
+                caller_rest::prune(db, before).await?;
+                Ok(((), Commit::default()))
+            })
+        })
+        .await
 }
 
 async fn texts(deps: &Deps, before: Moment) -> Result<()> {

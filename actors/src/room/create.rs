@@ -4,6 +4,7 @@ use crate::{
     birth::{self, Birth, Born},
     call::voice,
     deps::Deps,
+    legal,
     traces::RequestTrace,
 };
 use entities::{
@@ -79,7 +80,9 @@ pub async fn create(deps: &Deps, (tenant, env): (TenantId, Env), new: New) -> Re
         return Err(Error::PlanLimit(why));
     }
     let now = deps.clock.now();
-    let (row, call) = rows(deps, (tenant, env), id, &agent, new, now);
+    let (row, mut call) = rows(deps, (tenant, env), id, &agent, new, now);
+    let country = entities::tenant::country(db, tenant).await?;
+    legal::bind_guest(deps, &mut call, country, &agent.definition.language).await?;
     let url = link::url(&deps.links, &deps.base_url, &row);
     let (session, mut effects) = Session::awaiting(call, deps.base_url.clone());
     let (room, more) = Room::created(row, url);

@@ -12,7 +12,8 @@ use crate::{
 use entities::{
     Error, Result, agent, api_key, boxed,
     ids::{AgentId, SessionId, TenantId, TenantScoped},
-    session::{self as store, Model, Options, Sandbox, Voicemail},
+    law::{Legal, LegalPerson, SandboxLaw},
+    session::{self as store, CallLegal, Model, Options, Sandbox, Voicemail},
     values::{E164, Env, Metadata, Moment, Variables, Zone},
 };
 use rules::session::{
@@ -45,6 +46,10 @@ pub struct New {
     /// At most the agent's.
     pub max_duration_seconds: Option<i32>,
     pub voicemail: Voicemail,
+    pub legal: Legal,
+    pub person: LegalPerson,
+    /// With a test key: does the law bind it?
+    pub sandbox_law: SandboxLaw,
     pub recording: RecordingOverride,
     pub sandbox: Option<Sandbox>,
     /// Who asks, if its limits count.
@@ -84,7 +89,7 @@ pub async fn create(deps: &Deps, (tenant, env): (TenantId, Env), new: New) -> Re
     let if_closed = new.if_closed;
     let api_key = new.api_key.clone();
     let row = row(deps, (tenant, env), &agent, new, now).await?;
-    let row = intake::check(deps, row, if_closed).await?;
+    let row = intake::check(deps, row, &agent.definition.language, if_closed).await?;
     intake::check_capacity(deps, &row).await?;
     if let Some(key) = api_key {
         intake::check_key(deps, &key, &row).await?;
@@ -127,6 +132,12 @@ async fn row(deps: &Deps, owner: (TenantId, Env), agent: &agent::Model, new: New
         price_cents_per_minute: deps.limits.call_price_cents_per_minute,
         options: Options {
             trace,
+            legal: Some(CallLegal {
+                legal: new.legal,
+                person: new.person,
+                sandbox_law: new.sandbox_law,
+                ..CallLegal::default()
+            }),
             ..settings::options(definition, asked)
         },
         ..Model::new(owner, id, (agent.id, agent.version), new.to_number, now)

@@ -4,6 +4,7 @@ use crate::{
     credits,
     deps::Deps,
     holds,
+    legal::{self, Asked},
     people::{People, people},
 };
 use entities::{
@@ -39,7 +40,7 @@ const MAX_QUEUED: u64 = 10_000;
 
 /// Checks the rules; answers the row, with its time if it has to wait for one.
 #[boxed]
-pub async fn check(deps: &Deps, row: Model, if_closed: IfClosed) -> Result<Model> {
+pub async fn check(deps: &Deps, row: Model, language: &str, if_closed: IfClosed) -> Result<Model> {
     let (db, now) = (&deps.db.read, deps.clock.now());
     let to_number = row.callee()?;
     if let Some(kind) = to_number.costly_kind()
@@ -62,8 +63,8 @@ pub async fn check(deps: &Deps, row: Model, if_closed: IfClosed) -> Result<Model
         channel: Channel::Phone,
         itself: None,
     };
-    let people = people(deps, &deps.db.read, whose, vec![whom.clone()], now).await?;
-    let record = people.get(&whom).cloned().unwrap_or_default();
+    let mut people = people(deps, &deps.db.read, whose, vec![whom.clone()], now).await?;
+    let mut record = people.get(&whom).cloned().unwrap_or_default();
     if !record.has_number {
         return Err(match row.env {
             Env::Test => Error::NumberNotVerified,
@@ -71,8 +72,20 @@ pub async fn check(deps: &Deps, row: Model, if_closed: IfClosed) -> Result<Model
         });
     }
     is_paid_for(deps, &row).await?;
-    let rules = Rules::direct(row.env, tenant.timezone);
-    let calling_hours = rules.of(&hours::group(to_number, row.timezone));
+    let starts = row.scheduled_at.map_or(now, |at| at.max(now));
+    let legal = legal::of_call(deps, db, &row, language).await?;
+    let asked = Asked::called(whom.clone(), &row.person(), row.timezone);
+    legal::learn(deps, owner, &legal, std::slice::from_ref(&asked), (&mut people, now)).await?;
+    if let Some(known) = people.remove(&whom) {
+        record = known;
+    }
+    let judged = legal.judged(asked.whom(), &record, row.from_number.as_ref(), starts);
+    if legal.is_enforced {
+        legal::permits(&legal, &judged)?;
+        record.judgement = Some(judged.judgement);
+    }
+    let rules = Rules::direct(row.env, tenant.timezone).under(legal::hours(&legal));
+    let calling_hours = rules.of(&hours::group(to_number, row.timezone, row.region()));
     let caps = direct_caps(&deps.limits);
     let terms = Terms {
         caps: &caps,
@@ -86,7 +99,6 @@ pub async fn check(deps: &Deps, row: Model, if_closed: IfClosed) -> Result<Model
             None => deps.clock.times().behind_ms(),
         },
     };
-    let starts = row.scheduled_at.map_or(now, |at| at.max(now));
     match eligibility::first_no(
         &[Rule::Dnc, Rule::Caps, Rule::Hours],
         &record,

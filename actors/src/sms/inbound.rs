@@ -1,9 +1,5 @@
 //! A text that comes in: stored once, and, where it says STOP, START or HELP, obeyed in the same transaction and answered once.
-use crate::{
-    deps::Deps,
-    dnc::{DncOutcome, place},
-    verify,
-};
+use crate::{deps::Deps, dnc::place, verify};
 use entities::{
     Result, boxed,
     dnc::{self, Source},
@@ -13,7 +9,7 @@ use entities::{
     values::{E164, Env, Moment},
 };
 use rules::{
-    barred::stop,
+    barred::{still_revoked, stop},
     commit::Commit,
     sms::{
         machine::unsent,
@@ -77,10 +73,10 @@ pub async fn addressees(deps: &Deps, arriving: &Arriving) -> Result<Vec<TenantId
 #[boxed]
 pub async fn receive(deps: &Deps, owner: (TenantId, Env), id: SmsId, arriving: Arriving) -> Result<Received> {
     let (now, entry) = (deps.clock.now(), deps.ids.next());
-    let (wish, help) = (words::wish(&arriving.body), deps.sms.help_text.clone());
+    let (wish, help, its) = (words::wish(&arriving.body), deps.sms.help_text.clone(), deps.clone());
     deps.writer
         .run(owner.0, move |db| {
-            let (arriving, help) = (arriving.clone(), help.clone());
+            let (arriving, help, its) = (arriving.clone(), help.clone(), its.clone());
             Box::pin(async move {
                 if let Some(message) = sms_message::inbound(db, owner, &arriving.provider_message_id).await? {
                     return Ok((Received { message, reply: None }, Commit::default()));
@@ -89,17 +85,19 @@ pub async fn receive(deps: &Deps, owner: (TenantId, Env), id: SmsId, arriving: A
                 let reply = match (wish, &arriving.from_number) {
                     (Some(Wish::Stop), Some(person)) => {
                         let entry = stop(entry, person);
-                        let (row, outcome) = place(db, owner, entry, now).await?;
+                        let row = place(db, owner, entry, now).await?;
+                        let (row, outcome) = row.write(&its, &mut commit, Some(arriving.body.clone()))?;
                         let can_return = row.source == Source::SmsStop;
-                        (outcome != DncOutcome::Known).then(|| {
-                            commit.changes.dnc.push(row);
-                            if can_return { STOPPED } else { STOPPED_FOR_GOOD }.to_owned()
-                        })
+                        outcome
+                            .bars_more()
+                            .then(|| if can_return { STOPPED } else { STOPPED_FOR_GOOD }.to_owned())
                     }
                     (Some(Wish::Start), Some(person)) => {
                         let known = dnc::of_number(db, owner, person).await?;
                         let lifted = known.filter(|entry| entry.source == Source::SmsStop);
                         lifted.map(|entry| {
+                            // Wanting texts again is no consent: what was taken back stays so.
+                            commit.changes.revocations.extend(still_revoked(&entry, now));
                             commit.changes.dnc.push(lift(entry, now));
                             STARTED.to_owned()
                         })

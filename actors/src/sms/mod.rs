@@ -13,6 +13,7 @@ use crate::{
 use entities::{
     Error, Result, boxed,
     ids::{CampaignId, ContactId, SmsId, TenantId, TenantScoped},
+    law::MessageLegal,
     number::{self, Usability},
     sms_message::{Model, Phase},
     values::{Cents, E164, Env, Metadata, Moment},
@@ -29,6 +30,8 @@ pub struct New {
     pub from_number: Option<E164>,
     /// At most 1,600 characters.
     pub body: String,
+    /// None: the service says it by itself.
+    pub legal: Option<MessageLegal>,
     pub scheduled_at: Option<Moment>,
     pub client_reference_id: Option<String>,
     pub metadata: Metadata,
@@ -74,6 +77,7 @@ pub fn row(deps: &Deps, (tenant_id, env): (TenantId, Env), new: New, now: Moment
         from_number: new.from_number,
         campaign_id,
         contact_id,
+        legal: new.legal,
         client_reference_id: new.client_reference_id,
         metadata: new.metadata,
         scheduled_at: new.scheduled_at,

@@ -1,6 +1,6 @@
 //! What one transaction writes beside what was handed in: places, events with their deliveries, and what credits are booked.
 use super::{Setup, places::Places, subscriptions::Subscriptions};
-use crate::credits::posting::Booking;
+use crate::{attempts::chaining, credits::posting::Booking};
 use entities::{
     Result, campaign_move,
     changes::Changes,
@@ -62,6 +62,15 @@ impl Batch {
         Ok(commit.changes)
     }
 
+    /// Chains what the batch records of attempts, in the order in which it was handed in.
+    pub async fn chain(&self, setup: &Setup, db: &Transaction, all: &[&Changes]) -> Result<Changes> {
+        let records: Vec<_> = all.iter().flat_map(|one| &one.attempt_records).collect();
+        if records.is_empty() {
+            return Ok(Changes::default());
+        }
+        chaining::chained(db, &records, setup.clock.now()).await
+    }
+
     /// Gives its rows their places, and makes its events.
     pub fn add(&mut self, setup: &Setup, commit: &mut Commit) {
         for row in &commit.changes.endpoints {
@@ -119,6 +128,8 @@ impl Batch {
         if changes.dials.is_empty()
             && changes.message_sends.is_empty()
             && changes.dnc.is_empty()
+            && changes.consents.is_empty()
+            && changes.revocations.is_empty()
             && changes.campaigns.is_empty()
         {
             return;
@@ -136,6 +147,13 @@ impl Batch {
                 None => entry.added_seq = seq,
                 Some(_) => entry.removed_seq = Some(seq),
             }
+        }
+        // What is taken back later has a place of its own.
+        for consent in changes.consents.iter_mut().filter(|row| row.version == 1) {
+            consent.given_seq = seq;
+        }
+        for revocation in &mut changes.revocations {
+            revocation.seq = seq;
         }
         let now = setup.clock.now();
         // A campaign whose draft and start are one commit has moved twice; the last is what counts.

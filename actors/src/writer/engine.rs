@@ -269,6 +269,8 @@ impl Engine {
         let mut all: Vec<&Changes> = handed_in.chain(&of_jobs).collect();
         let booked = draught.book(&self.setup, &transaction, &all).await?;
         all.push(&booked);
+        let chained = draught.chain(&self.setup, &transaction, &all).await?;
+        all.push(&chained);
         let times = self.setup.clock.times();
         draught.places.check()?;
         let made = std::mem::take(&mut draught.made);

@@ -3,7 +3,7 @@
 //! One process alone counts on from the last one. Nodes reserve blocks, each above all that were reserved before; whoever takes a
 //! workspace begins a new one. So nothing is numbered twice, and within a workspace later is larger.
 use entities::{
-    Error, Result, boxed, campaign_move, connection::Connection, dial, dnc, event, ledger, message_send, meta,
+    Error, Result, boxed, campaign_move, connection::Connection, consent, dial, dnc, event, ledger, message_send, meta,
     workspace_lease::Share,
 };
 
@@ -95,6 +95,7 @@ async fn last(db: &Connection) -> Result<i64> {
     let last = [
         event::last_seq(db).await?,
         dnc::last_seq(db).await?,
+        consent::last_seq(db).await?,
         campaign_move::last_seq(db).await?,
         dial::last_seq_of_open(db).await?,
         ledger::last_seq(db).await?,

@@ -1,7 +1,10 @@
-import type { ErrorDetail, Error as ErrorBody } from './generated/types.gen.js';
+import type { ErrorDetail, ErrorResponse as ErrorBody } from './generated/types.gen.js';
 
-/** What the API says is wrong: one of the codes in its documentation, or `unexpected_answer` if a proxy answered instead. */
-export type ErrorCode = ErrorBody['error']['code'] | 'unexpected_answer';
+/**
+ * What the API says is wrong: one of the codes in its documentation, or `unexpected_answer` if a proxy answered instead. A newer server
+ * may send codes that are unknown here.
+ */
+export type ErrorCode = ErrorBody['error']['code'] | 'unexpected_answer' | (string & {});
 
 /** The API refused a request. */
 export class CallboardError extends Error {

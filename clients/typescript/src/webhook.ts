@@ -1,13 +1,8 @@
 import { Webhook } from 'standardwebhooks';
-import type { Event as Envelope, Webhooks } from './generated/types.gen.js';
+import type { Event } from './generated/types.gen.js';
 
 /** What a webhook says. Its `type` tells TypeScript what its `data` is. A newer server may send types that are unknown here. */
-export type WebhookEvent = EventOf<Webhooks>;
-
-// In the document an event is the envelope and more. The envelope's `data` may hold anything, and no misspelt field would be noticed.
-type EventOf<W extends Webhooks> = W extends { key: infer Type; body: Envelope & infer Own }
-  ? Omit<Envelope, 'type' | 'data'> & { type: Type; data: Own extends { data?: infer Data } ? Data : never }
-  : never;
+export type WebhookEvent = Event;
 
 /** As `node:http` or `fetch` have them. */
 export type WebhookHeaders = Headers | Record<string, string | string[] | undefined>;

@@ -7,6 +7,7 @@ use crate::{
     agent::Disposition,
     dnc::DncChannel,
     ids::AgentId,
+    law::{Audience, Legal, Purpose, SandboxLaw, Vertical},
     message_send,
     session::Voicemail,
     values::{Bounded, E164, Metadata, Text, Variables},
@@ -46,6 +47,27 @@ pub struct Plan {
     /// Why you may call these people, in your words: kept in case somebody asks.
     #[serde(default)]
     pub consent_basis: Option<Text<1, 500>>,
+    /// What its contacts are called for. Left out: `marketing`, which has the strictest rules; what is mixed is `marketing`.
+    #[serde(default)]
+    pub purpose: Purpose,
+    /// Left out: `consumer`, who is protected most.
+    #[serde(default)]
+    pub audience: Audience,
+    /// A trade that has rules of its own.
+    #[serde(default)]
+    pub vertical: Option<Vertical>,
+    /// For whom it is made, as in the consents of its contacts; null: the workspace's registered name.
+    #[serde(default)]
+    pub seller: Option<Text<1, 200>>,
+    /// What it is about, such as a product's name; the agent says it at the start.
+    #[serde(default)]
+    pub subject: Option<Text<1, 200>>,
+    /// The contract that is being fulfilled, where that is why they may be called.
+    #[serde(default)]
+    pub contract_ref: Option<Text<1, 200>>,
+    /// With a test key: `enforce` bars whom the law would bar; `observe` only shows it. Live campaigns always keep the law.
+    #[serde(default)]
+    pub sandbox_law: SandboxLaw,
     /// How its calls are classified; replaces the agent's dispositions; at most 50.
     #[serde(default)]
     pub dispositions: Vec<Disposition>,
@@ -65,6 +87,17 @@ pub struct Plan {
 impl Plan {
     pub fn session_type(&self) -> SessionType {
         self.session_type.unwrap_or(self.channel.session_type())
+    }
+    /// What it is, in the words of the law.
+    pub fn legal(&self) -> Legal {
+        Legal {
+            purpose: self.purpose,
+            audience: self.audience,
+            vertical: self.vertical,
+            seller: self.seller.clone(),
+            subject: self.subject.clone(),
+            contract_ref: self.contract_ref.clone(),
+        }
     }
 }
 

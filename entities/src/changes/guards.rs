@@ -1,11 +1,12 @@
 //! What must hold inside the transaction that commits: the law, and what somebody has decided by.
 use crate::{
-    api_key, boxed, campaign,
+    abandonment::AbandonmentLimit,
+    api_key, boxed, campaign, campaign_hour, consent,
     connection::Transaction,
     dial, dispatch_block, dispatch_pause, dnc,
     error::{Error, Result},
-    ids::{ApiKeyId, CampaignId, SessionId, TenantId, TrunkId},
-    message_send, session, sip_trunk, tally, tenant,
+    ids::{ApiKeyId, CampaignId, ConsentId, RegisterId, SessionId, TenantId, TrunkId},
+    message_send, register, rest, session, sip_trunk, tally, tenant,
     values::{Cents, E164, Env, Moment, Times},
 };
 use std::collections::{BTreeMap, BTreeSet};
@@ -27,8 +28,15 @@ pub enum Guard {
     Trunk(TrunkId, i32),
     /// This number may be called at this moment.
     Callable(Callable),
+    /// What the law's verdict on an attempt rests on is still so.
+    Lawful(Lawful),
     /// The limits of the API key that asked for this call have room for it.
     KeyHasRoom(KeyCall),
+    /// The campaign has not abandoned so many of its calls that one of these holds it.
+    NotBraked {
+        campaign_id: CampaignId,
+        limits: Vec<AbandonmentLimit>,
+    },
     /// This person may be written to at this moment.
     Reachable(Reachable),
     /// A campaign may write to this person at this moment.
@@ -55,8 +63,15 @@ pub struct Callable {
     pub hours: (Moment, Moment),
     /// The same for the wall clock, where that shows another time than ours.
     pub wall_hours: (Moment, Moment),
-    /// Calls to the number in any 24 hours and in any 7 days, this one included.
-    pub caps: (Option<i32>, Option<i32>),
+    /// Calls to the number in any such span, this one included.
+    pub caps: Vec<CapSpan>,
+}
+
+/// At most so many in any so many hours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct CapSpan {
+    pub most: i32,
+    pub hours: i32,
 }
 
 /// A call that counts for the limits of an API key.
@@ -67,6 +82,22 @@ pub struct KeyCall {
     /// What it can cost.
     pub most: Cents,
     pub dialed_at: Moment,
+}
+
+/// What a verdict of the law rests on, beside what other guards look at: a consent that is taken back, a register that is replaced or
+/// a call that was abandoned meanwhile makes it `Stale`, and it is asked anew.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Lawful {
+    pub tenant_id: TenantId,
+    pub env: Env,
+    /// The consent, and its version.
+    pub consent: Option<(ConsentId, i32)>,
+    /// The registers that were looked into, each with its version.
+    pub registers: Vec<(RegisterId, i32)>,
+    /// Whom the law may give a rest, and since when it was known to begin last; no number: it gives none here.
+    pub rest: Option<(E164, Option<Moment>)>,
+    /// The rules were read for this span; at its end some change.
+    pub holds: (Moment, Moment),
 }
 
 /// Somebody who is to be written to: on no do-not-call list for that channel, and nothing keeps the workspace from writing.
@@ -92,9 +123,12 @@ pub struct Writable {
     pub hours: (Moment, Moment),
     /// The same for the wall clock, where that shows another time than ours.
     pub wall_hours: (Moment, Moment),
-    /// Messages of that channel in any 24 hours and in any 7 days, this one included.
-    pub caps: (Option<i32>, Option<i32>),
+    /// Messages of that channel in any such span, this one included.
+    pub caps: Vec<CapSpan>,
 }
+
+/// What a campaign has abandoned.
+pub(super) const ABANDONED: &str = "abandoned";
 
 impl Guard {
     /// The row, or the list of a tenant, that this depends on.
@@ -103,9 +137,11 @@ impl Guard {
             Guard::Dispatchable(campaign, _) | Guard::Rules(campaign, _) | Guard::Runs(campaign) => {
                 ("campaign", campaign.0)
             }
+            Guard::NotBraked { campaign_id, .. } => (ABANDONED, campaign_id.0),
             Guard::Free(tenant, ..) => ("tenant", tenant.0),
             Guard::Trunk(trunk, _) => ("trunk", trunk.0),
             Guard::Callable(call) => ("dnc", call.tenant_id.0),
+            Guard::Lawful(attempt) => ("dnc", attempt.tenant_id.0),
             Guard::KeyHasRoom(call) => ("api_key", call.api_key_id.0),
             Guard::Reachable(person) => ("dnc", person.tenant_id.0),
             Guard::Writable(message) => ("dnc", message.tenant_id.0),
@@ -122,6 +158,8 @@ pub(super) async fn check(db: &Transaction, guards: &[&Guard], now: Times) -> Re
     let mut written = Vec::new();
     let mut people = Vec::new();
     let mut of_keys = Vec::new();
+    let mut lawful = Vec::new();
+    let mut limited: BTreeMap<CampaignId, BTreeSet<AbandonmentLimit>> = BTreeMap::new();
     for &guard in guards {
         match guard {
             Guard::Dispatchable(campaign, version) => drop(campaigns.insert((*campaign, *version))),
@@ -130,7 +168,9 @@ pub(super) async fn check(db: &Transaction, guards: &[&Guard], now: Times) -> Re
             Guard::Free(tenant, env, version) => drop(tenants.insert((*tenant, *env, *version))),
             Guard::Trunk(trunk, version) => drop(trunks.insert((*trunk, *version))),
             Guard::Callable(call) => calls.push(call),
+            Guard::Lawful(attempt) => lawful.push(attempt),
             Guard::KeyHasRoom(call) => of_keys.push(*call),
+            Guard::NotBraked { campaign_id, limits } => limited.entry(*campaign_id).or_default().extend(limits),
             Guard::Reachable(person) => people.push(person),
             Guard::Writable(message) => written.push(message),
             Guard::Counted {
@@ -177,9 +217,62 @@ pub(super) async fn check(db: &Transaction, guards: &[&Guard], now: Times) -> Re
         return Err(Error::Stale);
     }
     check_people(db, &people).await?;
+    check_lawful(db, &lawful, now).await?;
     check_written(db, &written, now).await?;
+    check_brakes(db, &limited, now).await?;
     check_keys(db, &of_keys).await?;
     check_calls(db, &calls, now).await
+}
+
+/// Consents, registers, rests, and the dates of the rules themselves.
+async fn check_lawful(db: &Transaction, attempts: &[&Lawful], now: Times) -> Result<()> {
+    let within = |at: Moment, (from, until): (Moment, Moment)| from <= at && at < until;
+    let in_force = |attempt: &&Lawful| within(now.ours, attempt.holds) && within(now.wall, attempt.holds);
+    if !attempts.iter().all(in_force) {
+        return Err(Error::Stale);
+    }
+    let consents: BTreeSet<_> = attempts.iter().filter_map(|attempt| attempt.consent).collect();
+    let consents: Vec<_> = consents.into_iter().collect();
+    if !consents.is_empty() && !consent::still_stand(db, &consents, now).await? {
+        return Err(Error::Stale);
+    }
+    let registers: BTreeSet<_> = attempts.iter().flat_map(|attempt| attempt.registers.iter().copied()).collect();
+    let registers: Vec<_> = registers.into_iter().collect();
+    if !registers.is_empty() && !register::still_current(db, &registers).await? {
+        return Err(Error::Stale);
+    }
+    let mut by_owner: BTreeMap<(TenantId, Env), BTreeMap<E164, Option<Moment>>> = BTreeMap::new();
+    for attempt in attempts {
+        if let Some((number, since)) = &attempt.rest {
+            let known = by_owner.entry((attempt.tenant_id, attempt.env)).or_default();
+            known.insert(number.clone(), *since);
+        }
+    }
+    for (owner, known) in by_owner {
+        let numbers: Vec<E164> = known.keys().cloned().collect();
+        let found = rest::of_numbers(db, owner, &numbers).await?;
+        let newest = |number| found.get(number).and_then(|rests| rests.iter().map(|rest| rest.since).max());
+        if known.iter().any(|(number, since)| newest(number) != *since) {
+            return Err(Error::Stale);
+        }
+    }
+    Ok(())
+}
+
+/// What campaigns have abandoned, once for all of their calls in this transaction.
+async fn check_brakes(
+    db: &Transaction,
+    campaigns: &BTreeMap<CampaignId, BTreeSet<AbandonmentLimit>>,
+    now: Times,
+) -> Result<()> {
+    for (campaign, limits) in campaigns {
+        let limits: Vec<AbandonmentLimit> = limits.iter().copied().collect();
+        let abandonment = campaign_hour::abandonment(db, *campaign, now).await?;
+        if abandonment.is_braked_by_any(&limits) {
+            return Err(Error::Stale);
+        }
+    }
+    Ok(())
 }
 
 /// What the API keys of calls may spend in a day, and how many calls they may place in a minute.
@@ -204,7 +297,23 @@ async fn check_keys(db: &Transaction, calls: &[KeyCall]) -> Result<()> {
     Ok(())
 }
 
-const DAY_MS: i64 = 24 * 3_600_000;
+const HOUR_MS: i64 = 3_600_000;
+
+impl CapSpan {
+    /// The longest of them, in milliseconds.
+    fn longest_ms<'a>(all: impl IntoIterator<Item = &'a CapSpan>) -> i64 {
+        let hours = all.into_iter().map(|cap| i64::from(cap.hours)).max();
+        hours.unwrap_or_default() * HOUR_MS
+    }
+
+    /// Is it reached at `at` by those that came before? `behind_ms`: the wall clock counts from so much earlier on, and by it too the
+    /// cap must hold.
+    fn is_reached(self, before: impl Iterator<Item = Moment>, at: Moment, behind_ms: i64) -> bool {
+        let since = at.plus_millis(-i64::from(self.hours) * HOUR_MS - behind_ms);
+        let count = before.filter(|sent| *sent > since).count();
+        count >= usize::try_from(self.most).unwrap_or(0)
+    }
+}
 
 /// Do the hours hold now and at that moment, by our time and by the wall clock?
 fn in_hours(now: Times, at: Moment, hours: (Moment, Moment), wall_hours: (Moment, Moment)) -> bool {
@@ -232,12 +341,13 @@ async fn check_calls(db: &Transaction, calls: &[&Callable], now: Times) -> Resul
         {
             return Err(Error::Stale);
         }
-        let capped: Vec<_> = calls.into_iter().filter(|call| call.caps != (None, None)).collect();
+        let capped: Vec<_> = calls.into_iter().filter(|call| !call.caps.is_empty()).collect();
         let Some(first) = capped.iter().map(|call| call.dialed_at).min() else {
             continue;
         };
         let numbers: Vec<E164> = capped.iter().map(|call| call.phone_number.clone()).collect();
-        let mut recent = dial::recent(db, owner, &numbers, first.plus_millis(-7 * DAY_MS - behind_ms)).await?;
+        let span_ms = CapSpan::longest_ms(capped.iter().flat_map(|call| &call.caps));
+        let mut recent = dial::recent(db, owner, &numbers, first.plus_millis(-span_ms - behind_ms)).await?;
         for call in capped {
             // Two calls to one number may meet in one transaction: each counts for the next.
             let before = recent.entry(call.phone_number.clone()).or_default();
@@ -279,7 +389,7 @@ async fn check_written(db: &Transaction, messages: &[&Writable], now: Times) -> 
         if !in_hours(now, message.at, message.hours, message.wall_hours) {
             return Err(Error::Stale);
         }
-        if message.caps != (None, None) {
+        if !message.caps.is_empty() {
             let key = (message.tenant_id, message.env, message.channel);
             by_channel.entry(key).or_default().push(message);
         }
@@ -289,7 +399,8 @@ async fn check_written(db: &Transaction, messages: &[&Writable], now: Times) -> 
         let Some(first) = messages.iter().map(|message| message.at).min() else {
             continue;
         };
-        let since = first.plus_millis(-7 * DAY_MS - behind_ms);
+        let span_ms = CapSpan::longest_ms(messages.iter().flat_map(|message| &message.caps));
+        let since = first.plus_millis(-span_ms - behind_ms);
         let mut recent = message_send::recent(db, (tenant, env), channel, &addresses, since).await?;
         for message in messages {
             // Two messages to one address may meet in one transaction: each counts for the next.
@@ -309,13 +420,9 @@ async fn check_written(db: &Transaction, messages: &[&Writable], now: Times) -> 
 impl Writable {
     /// `behind_ms`: the wall clock counts from so much earlier on, and by it too the cap must hold.
     fn is_capped(&self, before: &[message_send::Sent], behind_ms: i64) -> bool {
-        let reached = |cap: Option<i32>, days: i64| {
-            let since = self.at.plus_millis(-days * DAY_MS - behind_ms);
-            let others = before.iter().filter(|sent| sent.message_id != self.message_id);
-            let count = others.filter(|sent| sent.at > since).count();
-            cap.is_some_and(|cap| count >= usize::try_from(cap).unwrap_or(0))
-        };
-        reached(self.caps.0, 1) || reached(self.caps.1, 7)
+        let others = || before.iter().filter(|sent| sent.message_id != self.message_id);
+        let reached = |cap: &CapSpan| cap.is_reached(others().map(|sent| sent.at), self.at, behind_ms);
+        self.caps.iter().any(reached)
     }
 }
 
@@ -323,12 +430,8 @@ impl Callable {
     /// Was the number called too often already? A call that a trunk sent back does not count against itself. `behind_ms`: the
     /// wall clock counts from so much earlier on, and by it too the cap must hold.
     pub fn is_capped(&self, before: &[dial::Dialed], behind_ms: i64) -> bool {
-        let reached = |cap: Option<i32>, days: i64| {
-            let since = self.dialed_at.plus_millis(-days * DAY_MS - behind_ms);
-            let others = before.iter().filter(|call| call.session_id != self.session_id);
-            let count = others.filter(|call| call.at > since).count();
-            cap.is_some_and(|cap| count >= usize::try_from(cap).unwrap_or(0))
-        };
-        reached(self.caps.0, 1) || reached(self.caps.1, 7)
+        let others = || before.iter().filter(|call| call.session_id != self.session_id);
+        let reached = |cap: &CapSpan| cap.is_reached(others().map(|call| call.at), self.dialed_at, behind_ms);
+        self.caps.iter().any(reached)
     }
 }

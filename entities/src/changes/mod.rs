@@ -3,20 +3,21 @@ mod guards;
 mod table;
 mod writes;
 
-pub use guards::{Callable, Guard, KeyCall, Reachable, Writable};
+pub use guards::{Callable, CapSpan, Guard, KeyCall, Lawful, Reachable, Writable};
 pub use writes::Queue;
 
 use crate::{
-    agent, agent_version, answer, api_key, boxed,
+    agent, agent_version, answer, api_key, attempt, boxed,
     bulk::{OnConflict, batch::Batch},
-    call_hour, campaign, campaign_hour, campaign_move,
+    call_hour, caller_rest, campaign, campaign_brake, campaign_hour, campaign_move,
     connection::Transaction,
-    contact, delivery, delivery_attempt, dial, dispatch_block, dnc, email_message, endpoint_health, endpoint_hour,
+    consent, contact, delivery, delivery_attempt, dial, dispatch_block, dnc, email_message, endpoint_health,
+    endpoint_hour,
     error::Result,
     evaluation, event, function,
     ids::{CampaignId, ContactId, EmailId, EndpointId, SessionId, SipLegId, TenantId, TenantScoped, VoiceId},
-    inbound_call, ledger, mail, membership, message_send, number, recording, room, session, sip_leg, sms_message,
-    tally, tenant, topup, transcript, user,
+    inbound_call, ledger, mail, membership, message_send, number, number_hour, recording, rest, room, session, sip_leg,
+    sms_message, tally, tenant, topup, transcript, user,
     values::{Env, Times},
     voice, webhook_endpoint,
 };
@@ -66,6 +67,14 @@ changes! {
         dials: Vec<dial::Model> => Fail;
         // One key for a tenant's whole list: no dial of that tenant is in one transaction with a change of it.
         dnc: Vec<dnc::Model> => ReplacePredecessor, key("dnc", tenant_id);
+        /// Of entries that are there already: the person has said it again.
+        dnc_wishes: Vec<dnc::Wish> => by(dnc::note), key("dnc", tenant_id);
+        // Of the same key: no dial is in one transaction with a change of what it may rest on.
+        consents: Vec<consent::Model> => ReplacePredecessor, key("dnc", tenant_id);
+        consent_texts: Vec<consent::text::Model> => Fail;
+        consent_files: Vec<consent::file::Model> => Replace, key("consent_file", id);
+        /// Consents that somebody takes back.
+        revocations: Vec<consent::Revocation> => by(consent::revoke), key("dnc", tenant_id);
         sms_messages: Vec<sms_message::Model> => ReplacePredecessor, key("sms", id);
         email_messages: Vec<email_message::Model> => ReplacePredecessor, key("email", id);
         email_contents: Vec<email_message::content::Model> => Fail;
@@ -78,6 +87,14 @@ changes! {
         campaign_hours: Vec<campaign_hour::Model> => with(campaign_hour::add);
         /// The same for all calls of a workspace.
         call_hours: Vec<call_hour::Model> => with(call_hour::add);
+        /// The same for all calls that showed a number.
+        number_hours: Vec<number_hour::Model> => with(number_hour::add);
+        /// Who is to be left alone for a while.
+        rests: Vec<rest::Model> => with(rest::put);
+        /// Numbers that are shown no more for a while.
+        caller_rests: Vec<caller_rest::Model> => Replace, key("caller", tenant_id);
+        /// Campaigns that are held for what they have abandoned.
+        campaign_brakes: Vec<campaign_brake::Model> => Keep;
         /// Differences, added up per campaign; counted last.
         tallies: BTreeMap<TenantScoped<CampaignId>, tally::Model> => elsewhere, key("tally", 0.id);
         /// New events with the deliveries that carry them.
@@ -97,6 +114,11 @@ changes! {
         /// The booked entries and the accounts after them, by the writer alone.
         ledger_entries: Vec<ledger::Model> => Fail;
         accounts: Vec<ledger::account::Model> => ReplacePredecessor;
+        /// What is to be recorded of attempts; the writer chains it in order.
+        attempt_records: Vec<attempt::New> => elsewhere;
+        /// The chained rows and where their chains end, by the writer alone.
+        chained_records: Vec<attempt::Model> => Fail;
+        attempt_chains: Vec<attempt::chain::Model> => ReplacePredecessor;
         /// What keeps tenants from dispatching, and what no longer does.
         blocks: Vec<dispatch_block::Model> => Keep;
         unblocked: Vec<(TenantId, Env, dispatch_block::Reason)> => by(writes::unblock);
@@ -120,6 +142,15 @@ impl Changes {
         self.tallies
             .entry(campaign)
             .or_insert_with(|| tally::Model::new(campaign.id))
+    }
+
+    /// The rows that this replaces, and the campaigns of which it counts an abandoned call: no dial that asks how many there are is in
+    /// one transaction with it.
+    pub fn written(&self) -> Vec<(&'static str, Uuid)> {
+        let mut keys = self.replaced();
+        let abandoned = self.campaign_hours.iter().filter(|hour| hour.abandoned > 0);
+        keys.extend(abandoned.map(|hour| (guards::ABANDONED, hour.campaign_id.0)));
+        keys
     }
 
     /// The rows that this replaces or depends on, so that the writer puts no two changes of one row into one statement.
@@ -149,7 +180,7 @@ impl Changes {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::values::Moment;
+    use crate::{ids::ConsentId, values::Moment};
 
     /// Each a list with one row, of those whose rows are quickly made. The table treats all of them alike.
     fn ones() -> Vec<Changes> {
@@ -212,7 +243,25 @@ mod tests {
                 sip_legs_gone: vec![SipLegId(nil)],
                 ..Changes::default()
             },
+            Changes {
+                revocations: vec![revocation(tenant)],
+                ..Changes::default()
+            },
         ]
+    }
+
+    fn revocation(tenant_id: TenantId) -> consent::Revocation {
+        consent::Revocation {
+            tenant_id,
+            env: Env::Test,
+            what: consent::Revoked::One(ConsentId(Uuid::nil())),
+            channels: dnc::Channels(Vec::new()),
+            given_by: None,
+            at: Moment::from_millis(0),
+            by: None,
+            reason: String::new(),
+            seq: 0,
+        }
     }
 
     #[test]
@@ -227,6 +276,28 @@ mod tests {
     fn what_is_replaced_is_named() {
         let kinds = |changes: &Changes| changes.touched().into_iter().map(|(kind, _)| kind).collect::<Vec<_>>();
         let named: Vec<_> = ones().iter().flat_map(kinds).collect();
-        assert_eq!(named, ["tally", "campaign", "contact"]);
+        assert_eq!(named, ["tally", "campaign", "contact", "dnc"]);
+    }
+
+    #[test]
+    fn no_dial_is_written_together_with_an_abandoned_call_of_its_campaign() {
+        let campaign_id = CampaignId(Uuid::from_u128(7));
+        let counts = |abandoned| Changes {
+            campaign_hours: vec![campaign_hour::Model {
+                abandoned,
+                ..campaign_hour::Model::empty(campaign_id, Moment::from_millis(0))
+            }],
+            ..Changes::default()
+        };
+        let dial = Changes {
+            guards: vec![Guard::NotBraked {
+                campaign_id,
+                limits: Vec::new(),
+            }],
+            ..Changes::default()
+        };
+        let touches = |written: &Changes| dial.touched().iter().any(|key| written.written().contains(key));
+        assert!(touches(&counts(1)) && !touches(&counts(0)));
+        assert!(!touches(&dial), "dials go together");
     }
 }

@@ -1,6 +1,6 @@
 //! From a table of lists to what holds them: so a list that is added is looked at and written.
 
-/// Makes the struct, its `is_empty` and `written`, and `write_lists`, which writes list by list in the table's order, each of all that
+/// Makes the struct, its `is_empty` and `replaced`, and `write_lists`, which writes list by list in the table's order, each of all that
 /// one transaction commits.
 ///
 /// A line is `name: type => how, key("kind", field);`. How: a policy of `OnConflict`, `with(function)`, which adds
@@ -43,7 +43,7 @@ macro_rules! changes {
             }
 
             /// The rows that this replaces.
-            pub fn written(&self) -> Vec<(&'static str, Uuid)> {
+            fn replaced(&self) -> Vec<(&'static str, Uuid)> {
                 let mut keys = Vec::new();
                 $( $( keys.extend(self.$list.iter().map(|row| ($kind, row.$($id).+.0))); )? )+
                 keys

@@ -1,6 +1,7 @@
 //! Sessions: calls, and what became of them.
 mod by_key;
 mod latency;
+mod legal;
 mod old;
 mod options;
 mod quality;
@@ -10,22 +11,27 @@ mod status;
 
 pub use by_key::{KeyFull, KeyUse, key_use, waiting_of_key};
 pub use latency::Latency;
+pub use legal::{CallLegal, ConsentAsked, Disclose, Disclosure, MAX_DISCLOSURES, Said};
 pub use old::{Old, made_before, old, remove};
-pub use options::{Detection, Digits, Options, Recorded, Sandbox, SandboxOutcome, Step, Voicemail, VoicemailAction};
+pub use options::{
+    Detection, Digits, Options, Recorded, SafeHarbour, Sandbox, SandboxOutcome, Step, Voicemail, VoicemailAction,
+};
 pub use quality::Quality;
 pub use queries::{Filter, all_after, list, load, load_even_deleted, of_ids, trace};
 pub use slots::{
     InUse, Live, Passed, count_in_line, count_queued, in_use, in_use_by_trunk, live, may_have_run, open, phases,
     queued, sent_back, tenants_in_queue, waiting_on_way, ways_of_waiting,
 };
-pub use status::{AnsweredBy, Consent, Direction, EndReason, EndedBy, Evaluator, Phase, Status};
+pub use status::{AnsweredBy, Consent, Direction, EndReason, EndedBy, Evaluator, Phase, Status, WhyAbandoned};
 
 use crate::{
+    agent::ConsentMode,
     boxed,
     bulk::{self, OnConflict, batch::Batch},
     error::{Error, Result},
     ids::{AgentId, ApiKeyId, CampaignId, ContactId, RecordingId, RoomId, SessionId, TenantId, TenantScoped, TrunkId},
-    values::{Cents, E164, Env, Metadata, Moment, Variables, Zone},
+    law::{DisclosureKind, LegalPerson},
+    values::{Cents, E164, Env, Metadata, Moment, Place, Variables, Zone},
 };
 use sea_orm::entity::prelude::*;
 
@@ -95,6 +101,11 @@ pub struct Model {
     /// How well the other side could be heard; none: nobody has measured it.
     #[sea_orm(column_type = "JsonBinary", nullable)]
     pub quality: Option<Quality>,
+    /// How long after the other side's greeting, or after the pick-up where there was none, the first sound of ours was sent; none:
+    /// nothing was, or nobody has measured it. Of a live call it stands as soon as it is known.
+    pub first_sound_ms: Option<i32>,
+    /// Why a call that a person has answered counts as abandoned.
+    pub abandoned: Option<WhyAbandoned>,
     pub actual_cost_cents: Cents,
     pub error_code: Option<String>,
     pub error_message: Option<String>,
@@ -149,6 +160,14 @@ pub async fn advance(batch: &mut Batch<'_>, rows: &[&Model]) -> Result<()> {
 }
 
 impl Model {
+    /// What is known of the person beside the number.
+    pub fn person(&self) -> LegalPerson {
+        self.options.legal.as_ref().map(|bound| bound.person.clone()).unwrap_or_default()
+    }
+    /// In which country, or part of one, the person is, if it was said.
+    pub fn region(&self) -> Option<&Place> {
+        self.options.legal.as_ref().and_then(|bound| bound.person.region.as_ref())
+    }
     /// What [`advance`] leaves as it is stored.
     pub fn born_with(&self) -> Vec<Value> {
         bulk::of_columns(self, BORN_WITH)
@@ -156,6 +175,42 @@ impl Model {
     /// Sound goes over it: a room's, or a real phone's. A call of the sandbox is only played.
     pub fn has_line(&self) -> bool {
         self.room_id.is_some() || self.env == Env::Live
+    }
+
+    /// How it is recorded, if it is: as it was made with, and somebody must agree to it as strictly as the law of the place wants.
+    pub fn recorded(&self) -> Option<Recorded> {
+        let mut recorded = self.options.recording.clone()?;
+        recorded.consent = recorded.consent.max(self.least_consent());
+        Some(recorded)
+    }
+
+    /// A live call of which the law is known is never recorded without a word.
+    fn least_consent(&self) -> ConsentMode {
+        let Some(legal) = &self.options.legal else {
+            return ConsentMode::None;
+        };
+        let is_told = legal.asks_for(DisclosureKind::Recording) || self.env == Env::Live;
+        let least = if is_told { ConsentMode::Notice } else { ConsentMode::None };
+        legal.recording.unwrap_or_default().max(least)
+    }
+
+    /// What the service has said in it for the law, in its order.
+    pub fn disclosures(&self) -> &[Disclosure] {
+        self.options
+            .legal
+            .as_ref()
+            .map_or(&[], |legal| legal.said.disclosures.as_slice())
+    }
+
+    /// Whether the recording was agreed to, as it was asked for the last time.
+    pub fn consent_asked(&self) -> Option<ConsentAsked> {
+        self.options.legal.as_ref()?.said.consent
+    }
+
+    /// The service itself answers who asks whether it is a machine, and lets no model say otherwise.
+    pub fn is_truthful(&self) -> bool {
+        let is_disclosed = self.options.legal.as_ref().is_some_and(|legal| legal.disclose.is_some());
+        is_disclosed || self.env == Env::Live
     }
 
     /// What the agent's words may mention: the variables, and the other side's names.
@@ -222,6 +277,8 @@ impl Model {
             duration_seconds: 0,
             latency: None,
             quality: None,
+            first_sound_ms: None,
+            abandoned: None,
             actual_cost_cents: Cents(0),
             error_code: None,
             error_message: None,

@@ -1,4 +1,5 @@
 //! What a session was made with, beside its columns.
+use super::legal::CallLegal;
 use crate::{
     agent,
     ids::NumberId,
@@ -25,6 +26,12 @@ pub struct Options {
     /// Dispositions of the campaign, instead of the agent's.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub dispositions: Vec<agent::Disposition>,
+    /// Codes of those dispositions that say that the person said no.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub declined_codes: Vec<String>,
+    /// What is said to a person whom no agent takes in time; `None`: the law of the place asks for nothing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub safe_harbour: Option<SafeHarbour>,
     /// How the sandbox plays the other side.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sandbox: Option<Sandbox>,
@@ -34,9 +41,22 @@ pub struct Options {
     /// The span of the request that has made it, if requests were traced then.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trace: Option<TraceContext>,
+    /// What the law wants of it, and what was said for that; none: nothing is said by the service.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub legal: Option<CallLegal>,
 }
 fn is_plain(voicemail: &Voicemail) -> bool {
     *voicemail == Voicemail::default()
+}
+
+/// What a person who has answered hears from a file where the agent has nothing to say in time. Source: 16 CFR 310.4(b)(4)(iii); 47 CFR
+/// 64.1200(a)(7)(i).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SafeHarbour {
+    /// In the agent's language: who has called, the number, and how to opt out.
+    pub text: String,
+    /// So long after the greeting the first sound must have come.
+    pub within_ms: u32,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

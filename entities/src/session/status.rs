@@ -150,6 +150,25 @@ pub enum AnsweredBy {
     Unknown,
 }
 
+/// Why a call that a person has answered counts as abandoned. Source: 16 CFR 310.4(b)(1)(iv); 47 CFR 64.1200(a)(7); Ofcom's policy on
+/// persistent misuse.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema, EnumIter, DeriveActiveEnum)]
+#[sea_orm(rs_type = "String", db_type = "String(StringLen::N(16))", rename_all = "snake_case")]
+#[serde(rename_all = "snake_case")]
+#[schemars(description = "Why a call that a person has answered counts as abandoned.")]
+pub enum WhyAbandoned {
+    /// The first sound came more than two seconds after the greeting.
+    LateSound,
+    /// No sound ever came, for two seconds or longer.
+    Silence,
+    /// The agent's model or voice failed before its first word.
+    NoBrain,
+    /// No agent took the call: it could not be prepared, or the service stopped or was interrupted.
+    NoAgent,
+    /// A person was taken for a machine, and hung up on.
+    Detector,
+}
+
 impl AnsweredBy {
     /// Is it talked to? In doubt it is: to hang up on a person is worse than to talk to a machine, and behind a menu there may be one.
     pub fn is_talked_to(self) -> bool {

@@ -2,7 +2,8 @@
 use entities::{
     api_key,
     campaign::{self, OnUnknownTimezone, Schedule},
-    campaign_move, contact, delivery, delivery_attempt, dnc, evaluation, event, recording, retention, session, tally,
+    campaign_move, consent, contact, delivery, delivery_attempt, dnc, evaluation, event, recording, retention, session,
+    tally,
     values::{Day, Env, Zone},
     webhook_endpoint,
 };
@@ -173,7 +174,8 @@ pub(super) fn contact_line(row: &contact::Model, campaign: &campaign::Model, rul
 /// Where the hours must be kept for a contact of this group. None: nobody knows, so that the campaign's fallback counts, or
 /// it may not be called at all.
 pub(super) fn zones(rules: &Rules, schedule: &Schedule, group: &str) -> Vec<&'static str> {
-    let is_unknown = group.is_empty() || group.starts_with('?');
+    let known = rules::hours::zones_part(group);
+    let is_unknown = known.is_empty() || known.starts_with('?');
     if is_unknown && schedule.on_unknown_timezone == OnUnknownTimezone::Fallback {
         return Vec::new();
     }
@@ -181,7 +183,7 @@ pub(super) fn zones(rules: &Rules, schedule: &Schedule, group: &str) -> Vec<&'st
     zones.iter().map(|zone| zone.name()).collect()
 }
 
-pub(super) fn session_line(row: &session::Model, intent_seq: Option<i64>) -> Value {
+pub(super) fn session_line(row: &session::Model, intents: Option<(i64, i64)>) -> Value {
     json!({
         "kind": "session",
         "id": row.id,
@@ -196,7 +198,8 @@ pub(super) fn session_line(row: &session::Model, intent_seq: Option<i64>) -> Val
         "end_reason": row.end_reason,
         "ended_by": row.ended_by,
         "created_at": row.created_at,
-        "intent_seq": intent_seq,
+        "intent_seq": intents.map(|(last, _)| last),
+        "intents": intents.map_or(0, |(_, count)| count),
         "dialed_at": row.dialed_at,
         "picked_up_at": row.picked_up_at,
         "started_at": row.started_at,
@@ -252,6 +255,28 @@ pub(super) fn dnc_line(row: &dnc::Model) -> Value {
         "channels": row.channels,
         "source": row.source,
         "session": row.session_id,
+    })
+}
+
+pub(super) fn consent_line(row: &consent::Model) -> Value {
+    json!({
+        "kind": "consent",
+        "id": row.id,
+        "tenant": row.tenant_id,
+        "env": row.env,
+        "number": row.phone_number,
+        "email": row.email,
+        "seller": row.seller_key,
+        "channels": row.channels,
+        "purposes": row.purposes,
+        "tier": row.tier,
+        "covers_automated_voice": row.covers_automated_voice,
+        "given_at": row.given_at,
+        "expires_at": row.expires_at,
+        "given_seq": row.given_seq,
+        "withdrawals": row.withdrawals,
+        "revoked_at": row.revoked_at,
+        "revoked_seq": row.revoked_seq,
     })
 }
 

@@ -20,6 +20,7 @@ const PAGES = {
   messages: [at('messages', 'Messages'), at('messages', 'Message')],
   imports: [at('imports', 'Imports'), at('imports', 'Import')],
   dnc: [at('dnc', 'DoNotCall')],
+  consents: [at('consents', 'Consents'), at('consents', 'Consent')],
   voices: [at('voices', 'Voices'), at('voices', 'Voice'), at('new_voice', 'NewVoice')],
   functions: [at('functions', 'Functions'), at('functions', 'Func'), at('functions', 'NewFunction')],
   numbers: [at('numbers', 'Numbers'), at('numbers', 'Number')],
@@ -39,7 +40,7 @@ const MENU = {
   agents: ['agents', 'functions', 'voices'],
   lines: ['numbers', 'trunks'],
   developers: ['webhooks', 'events'],
-  workspace: ['credits', 'compliance', 'members', 'account'],
+  workspace: ['credits', 'compliance', 'consents', 'members', 'account'],
 };
 const REMEMBERED = 'callboard.workspace';
 

@@ -32,7 +32,11 @@ pub fn fold(document: &Value, schema: &Value, depth: usize, into: &mut Value) {
         fold(document, part, depth, into);
     }
     fold_variants(document, list(&schema["anyOf"]), depth, into);
-    fold_variants(document, list(&schema["oneOf"]), depth, into);
+    if schema.get("discriminator").is_some() {
+        fold_events(document, list(&schema["oneOf"]), depth, into);
+    } else {
+        fold_variants(document, list(&schema["oneOf"]), depth, into);
+    }
     for (key, value) in members(schema) {
         match (key.as_str(), value) {
             ("$ref" | "allOf" | "anyOf" | "oneOf", _) => {}
@@ -54,6 +58,17 @@ pub fn fold(document: &Value, schema: &Value, depth: usize, into: &mut Value) {
             ("const", _) => into["choices"] = json!([[value, ""]]),
             _ => into[key] = value.clone(),
         }
+    }
+}
+
+/// What all events share: what each of them tells stands in a section of its own.
+fn fold_events(document: &Value, events: &[Value], depth: usize, into: &mut Value) {
+    let Some(first) = events.first() else { return };
+    fold(document, first, depth, into);
+    if into.get("properties").is_some() {
+        into["properties"]["type"] = json!({ "type": "string", "description": "One of the event types." });
+        into["properties"]["data"] =
+            json!({ "type": "object", "description": "Its shape depends on `type`; see Webhook events." });
     }
 }
 

@@ -6,7 +6,7 @@ use super::{
 use crate::{
     http::{
         bodies::{BodyPermit, Owner},
-        error::{ApiError, ApiResult, REQUEST_ID},
+        error::{ApiError, ApiResult, Code, REQUEST_ID},
         events::HEARTBEAT,
         extract,
         peer::peer,
@@ -189,7 +189,7 @@ impl<T> Drop for Aborting<T> {
 fn lost() -> HttpResponse {
     let message = "the node that serves this workspace stopped responding, and the request may or may not have taken effect: retry \
                    it with the same Idempotency-Key, or check before you retry";
-    ApiError::Frame(StatusCode::SERVICE_UNAVAILABLE, "unavailable", message.into(), None).error_response()
+    ApiError::Frame(Code::Unavailable, message.into(), None).error_response()
 }
 
 fn addressed(state: &State, to: &Node, request: &HttpRequest, body: Carried) -> Option<http::Request<Carried>> {

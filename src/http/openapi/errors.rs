@@ -1,17 +1,30 @@
 //! How errors read: their schema, and an example of each that an operation may answer.
-use crate::http::{caller::Access, routes::Route};
+use super::{contracts::PREFIX, marks::MEANINGS};
+use crate::http::{caller::Access, error::Code, routes::Route};
 use actix_web::http::Method;
 use entities::error::{FaultCode, MOST_FAULTS};
 use serde_json::{Map, Value, json};
 
-/// By status.
-const CODES: &str = "400 invalid_json, invalid_request, invalid_signature; 401 unauthenticated; 402 insufficient_credits; \
-    403 forbidden, number_not_verified, plan_limit; 404 not_found; 405 method_not_allowed; 408 request_timeout; \
-    409 invalid_state, in_use, already_exists, recipient_on_dnc, outside_calling_hours, daily_cap_reached, idempotency_in_progress; \
-    413 payload_too_large; 415 unsupported_media_type; 422 validation_failed, idempotency_key_reused; \
-    429 rate_limited, concurrency_full; 500 internal_error; 501 not_configured; 503 unavailable.";
+/// What every error looks like.
+const RESPONSE: &str = "ErrorResponse";
 
-pub(super) fn schemas() -> [(String, Value); 2] {
+pub(super) fn schemas() -> [(String, Value); 3] {
+    let codes: Vec<&str> = Code::ALL.iter().map(|code| code.as_str()).collect();
+    let statuses: Map<String, Value> = Code::ALL
+        .iter()
+        .map(|code| {
+            (
+                code.as_str().to_owned(),
+                format!("With status {}.", code.status().as_u16()).into(),
+            )
+        })
+        .collect();
+    let code = json!({
+        "type": "string",
+        "description": "What is wrong, for programs. There may be more of them in a later version.",
+        "enum": codes,
+        MEANINGS: statuses,
+    });
     let error = json!({
         "type": "object",
         "description": "What every error looks like.",
@@ -20,7 +33,7 @@ pub(super) fn schemas() -> [(String, Value); 2] {
             "type": "object",
             "required": ["code", "message", "request_id"],
             "properties": {
-                "code": { "type": "string", "description": CODES },
+                "code": { "$ref": "#/components/schemas/ErrorCode" },
                 "message": { "type": "string", "description": "What is wrong and what to do." },
                 "param": { "type": "string", "description": "The field that is wrong; of several the first." },
                 "details": {
@@ -41,7 +54,11 @@ pub(super) fn schemas() -> [(String, Value); 2] {
             "message": { "type": "string", "description": "What is wrong and what to do." },
         },
     });
-    [("Error".into(), error), ("ErrorDetail".into(), detail)]
+    [
+        ("ErrorCode".into(), code),
+        (RESPONSE.into(), error),
+        ("ErrorDetail".into(), detail),
+    ]
 }
 
 /// What the service itself fails with.
@@ -79,65 +96,57 @@ pub(super) fn answer(description: &str, examples: &[&str]) -> Value {
             ((*name).to_owned(), reference)
         })
         .collect();
-    let schema = json!({ "$ref": "#/components/schemas/Error" });
+    let schema = json!({ "$ref": format!("{PREFIX}{RESPONSE}") });
     json!({ "description": description, "content": { "application/json": { "schema": schema, "examples": examples } } })
 }
 
-/// Name, status, code, message, and the field.
-const EXAMPLES: [(&str, u16, &str, &str, Option<&str>); 8] = [
+/// Name, code, message, and the field.
+const EXAMPLES: [(&str, Code, &str, Option<&str>); 8] = [
     (
         "Unauthenticated",
-        401,
-        "unauthenticated",
+        Code::Unauthenticated,
         "this API key is not valid: it is unknown, revoked or expired",
         None,
     ),
     (
         "Forbidden",
-        403,
-        "forbidden",
+        Code::Forbidden,
         "this key lacks the scope `agents:write`; use a key that has it",
         None,
     ),
     (
         "NotFound",
-        404,
-        "not_found",
+        Code::NotFound,
         "there is no object with this id; ids are UUIDs",
         None,
     ),
     (
         "InvalidState",
-        409,
-        "invalid_state",
+        Code::InvalidState,
         "a draft campaign cannot start: it has no contacts: add some first",
         None,
     ),
     (
         "BadParameter",
-        422,
-        "validation_failed",
+        Code::ValidationFailed,
         "`limit` must be a number from 1 to 100, not `900`",
         Some("limit"),
     ),
     (
         "RateLimited",
-        429,
-        "rate_limited",
+        Code::RateLimited,
         "at most 50 requests a second per key, bursts of 100",
         None,
     ),
     (
         "InternalError",
-        500,
-        "internal_error",
+        Code::InternalError,
         "this is a fault of the service; the operator finds it in the log by the request id",
         None,
     ),
     (
         "Unavailable",
-        503,
-        "unavailable",
+        Code::Unavailable,
         "the service cannot do this now; try again shortly",
         None,
     ),
@@ -149,7 +158,8 @@ pub(super) fn examples() -> Map<String, Value> {
     let detail = |param: &str, code: FaultCode, message: &str| json!({ "param": param, "code": code.as_str(), "message": message });
     let mut all: Map<String, Value> = EXAMPLES
         .iter()
-        .map(|(name, status, code, message, param)| {
+        .map(|(name, code, message, param)| {
+            let (status, code) = (code.status().as_u16(), code.as_str());
             let mut error = json!({ "code": code, "message": message, "request_id": request_id });
             if let Some(param) = param {
                 error["param"] = (*param).into();
@@ -163,7 +173,7 @@ pub(super) fn examples() -> Map<String, Value> {
         })
         .collect();
     let value = json!({ "error": {
-        "code": "validation_failed",
+        "code": Code::ValidationFailed.as_str(),
         "message": "`name` is required",
         "param": "name",
         "details": [

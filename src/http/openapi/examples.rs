@@ -1,6 +1,7 @@
 //! Puts examples into the document: of requests those that are written down, of answers what follows from them and from the schemas.
-use super::{contracts::PREFIX, errors, sample::Samples};
+use super::{contracts::PREFIX, errors, events, sample::Samples};
 use crate::http::examples;
+use rules::event::CATALOGUE;
 use serde_json::{Map, Value, json};
 
 pub(super) fn add(document: &mut Value) {
@@ -10,6 +11,14 @@ pub(super) fn add(document: &mut Value) {
         .unwrap_or_default();
     let mut values = examples::values();
     values.extend(made(document));
+    // Events have an id of their own, whatever they tell.
+    if let Some(id) = values.get("Event.id").cloned() {
+        values.extend(
+            CATALOGUE
+                .iter()
+                .map(|event| (format!("{}.id", events::name(event)), id.clone())),
+        );
+    }
     let mut shown = errors::examples();
     for (path, item) in document["paths"].as_object_mut().into_iter().flatten() {
         for (method, operation) in item.as_object_mut().into_iter().flatten() {

@@ -1,6 +1,4 @@
-//! What generated clients call things: operations by what they do (`createAgent`), schemas by whose they are (`AgentList`).
-use serde_json::{Map, Value};
-use std::collections::{BTreeMap, BTreeSet};
+//! What generated clients call operations: by what they do (`createAgent`).
 
 /// Those that do not follow from method and path.
 const OPERATIONS: &[(&str, &str, &str)] = &[
@@ -17,12 +15,29 @@ const OPERATIONS: &[(&str, &str, &str)] = &[
     ("POST", "/v1/campaigns/{id}/contacts/import", "importCampaignContacts"),
     ("POST", "/v1/dnc/import", "importDncEntries"),
     ("GET", "/v1/dnc/check", "checkDnc"),
+    ("POST", "/v1/consents/import", "importConsents"),
+    ("PUT", "/v1/consents/{id}/evidence", "uploadConsentEvidence"),
+    ("GET", "/v1/consents/{id}/evidence", "downloadConsentEvidence"),
     ("GET", "/v1/compliance/check", "checkCompliance"),
     ("GET", "/v1/compliance/identity", "getIdentity"),
     ("PATCH", "/v1/compliance/identity", "updateIdentity"),
     ("DELETE", "/v1/people", "erasePerson"),
     ("GET", "/v1/people/erasures", "listErasures"),
     ("GET", "/v1/people/file", "getPersonFile"),
+    ("POST", "/v1/registers/{name}/files", "uploadRegisterFile"),
+    ("GET", "/v1/compliance/attempts/{id}", "getComplianceAttempt"),
+    ("POST", "/v1/compliance/exports", "createComplianceExport"),
+    ("GET", "/v1/compliance/exports/{id}", "getComplianceExport"),
+    (
+        "GET",
+        "/v1/compliance/exports/{id}/manifest",
+        "getComplianceExportManifest",
+    ),
+    (
+        "GET",
+        "/v1/compliance/exports/{id}/files/{part}",
+        "downloadComplianceExportFile",
+    ),
     ("GET", "/v1/sessions/stats", "getSessionStats"),
     ("GET", "/v1/sessions/{id}/stream", "streamSession"),
     ("POST", "/v1/sessions/{id}/say", "sayInSession"),
@@ -139,7 +154,7 @@ fn members(collection: &str) -> String {
     }
 }
 
-fn pascal(name: &str) -> String {
+pub(super) fn pascal(name: &str) -> String {
     let words = name
         .split(|letter: char| !letter.is_ascii_alphanumeric())
         .filter(|word| !word.is_empty());
@@ -149,134 +164,6 @@ fn pascal(name: &str) -> String {
             first.to_uppercase() + rest
         })
         .collect()
-}
-
-/// Gives schemas their new names.
-pub(super) fn rename(document: &mut Value, renamed: &BTreeMap<String, String>) {
-    replace(document, renamed);
-    let Some(schemas) = document["components"]["schemas"].as_object_mut() else {
-        return;
-    };
-    let old = std::mem::take(schemas);
-    for (name, mut schema) in old {
-        let name = renamed.get(&name).cloned().unwrap_or(name);
-        schema["title"] = name.clone().into();
-        schemas.insert(name, schema);
-    }
-}
-
-/// The names by which a reader looks for schemas, by those that they have.
-pub(super) fn renamings(document: &Value) -> BTreeMap<String, String> {
-    let empty = Map::new();
-    let schemas = document["components"]["schemas"].as_object().unwrap_or(&empty);
-    let mut new = Renaming {
-        names: BTreeMap::new(),
-        taken: schemas.keys().cloned().collect(),
-    };
-    let operations = document["paths"]
-        .as_object()
-        .into_iter()
-        .flatten()
-        .flat_map(|(_, item)| item.as_object().into_iter().flatten());
-    let operations: Vec<&Value> = operations.map(|(_, operation)| operation).collect();
-    // What is given: `AgentCreate`, `AgentUpdate`.
-    for operation in &operations {
-        let Some(id) = operation["operationId"].as_str() else {
-            continue;
-        };
-        let content = &operation["requestBody"]["content"];
-        let body = content.as_object().and_then(|content| content.values().next());
-        let Some(name) = body.and_then(|body| referred(&body["schema"])) else {
-            continue;
-        };
-        for (verb, suffix) in [("create", "Create"), ("update", "Update")] {
-            if let Some(whose) = id.strip_prefix(verb) {
-                new.give(&name, format!("{whose}{suffix}"));
-            }
-        }
-        if is_numbered(&name, schemas) {
-            new.give(&name, format!("{}Request", pascal(id)));
-        }
-    }
-    // What several have, by who has it: `TrunkStatus`.
-    for (parent, schema) in schemas {
-        let parent = new.names.get(parent).unwrap_or(parent);
-        let whose = ["View", "Create", "Update", "Request"]
-            .iter()
-            .find_map(|end| parent.strip_suffix(end));
-        let whose = whose.unwrap_or(parent).to_owned();
-        for (field, schema) in schema["properties"].as_object().into_iter().flatten() {
-            if let Some(name) = referred(schema)
-                && (is_numbered(&name, schemas) || schemas.contains_key(&format!("{name}View")))
-            {
-                new.give(&name, format!("{whose}{}", pascal(field)));
-            }
-        }
-    }
-    // What comes back: a view by what it shows, a list by what is in it.
-    for name in schemas.keys().filter(|name| name.ends_with("View") && name.len() > 4) {
-        new.give(name, name[..name.len() - 4].to_owned());
-    }
-    for (name, schema) in schemas {
-        let properties = &schema["properties"];
-        if properties.get("has_more").is_some()
-            && let Some(item) = referred(&properties["data"]["items"])
-        {
-            let item = new.names.get(&item).cloned().unwrap_or(item);
-            new.give(name, format!("{item}List"));
-        }
-    }
-    new.names
-}
-
-struct Renaming {
-    names: BTreeMap<String, String>,
-    taken: BTreeSet<String>,
-}
-
-impl Renaming {
-    /// Unless it has one already, or something else is called so.
-    fn give(&mut self, old: &str, new: String) {
-        if old != new && !self.names.contains_key(old) && self.taken.insert(new.clone()) {
-            self.taken.remove(old);
-            self.names.insert(old.to_owned(), new);
-        }
-    }
-}
-
-/// One of several of that name, which the generator counts.
-fn is_numbered(name: &str, schemas: &Map<String, Value>) -> bool {
-    let stem = name.trim_end_matches(|letter: char| letter.is_ascii_digit());
-    stem != "E" && (stem != name || schemas.contains_key(&format!("{name}2")))
-}
-
-/// The schema that it is, is a list of, or may be.
-fn referred(schema: &Value) -> Option<String> {
-    if let Some(path) = schema["$ref"].as_str() {
-        return path.rsplit('/').next().map(str::to_owned);
-    }
-    if let Some(found) = schema.get("items").and_then(referred) {
-        return Some(found);
-    }
-    ["anyOf", "allOf"]
-        .iter()
-        .find_map(|kind| schema[kind].as_array()?.iter().find_map(referred))
-}
-
-fn replace(value: &mut Value, renamed: &BTreeMap<String, String>) {
-    const PREFIX: &str = "#/components/schemas/";
-    match value {
-        Value::Object(fields) => {
-            if let Some(Value::String(path)) = fields.get_mut("$ref")
-                && let Some(new) = path.strip_prefix(PREFIX).and_then(|name| renamed.get(name))
-            {
-                *path = format!("{PREFIX}{new}");
-            }
-            fields.values_mut().for_each(|value| replace(value, renamed));
-        }
-        Value::Array(items) => items.iter_mut().for_each(|value| replace(value, renamed)),
-        _ => {}
-    }
 }
 
 #[cfg(test)]

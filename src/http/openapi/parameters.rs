@@ -8,7 +8,7 @@ use super::super::{
 use super::contracts::Contracts;
 use actix_web::http::Method;
 use entities::{
-    audit_log, campaign, contact, delivery, dnc, email_message, import, law, ledger, recording, room, session, sms_message,
+    audit_log, campaign, consent, contact, delivery, dnc, email_message, import, law, ledger, recording, room, session, sms_message,
     topup, verified_number, voice,
 };
 use rules::event::CATALOGUE;
@@ -41,6 +41,9 @@ const CHOICES: &[(&str, &str, SchemaOf)] = &[
     ("/v1/imports", "kind", |all| all.subschema_for::<import::Kind>()),
     ("/v1/imports", "status", |all| all.subschema_for::<import::ImportStatus>()),
     ("/v1/dnc", "source", |all| all.subschema_for::<dnc::Source>()),
+    ("/v1/consents", "tier", |all| all.subschema_for::<law::ConsentTier>()),
+    ("/v1/consents", "purpose", |all| all.subschema_for::<law::Purpose>()),
+    ("/v1/consents", "status", |all| all.subschema_for::<consent::ConsentStatus>()),
     ("/v1/sessions", "status", |all| all.subschema_for::<session::Status>()),
     ("/v1/sessions", "direction", |all| all.subschema_for::<session::Direction>()),
     ("/v1/sessions", "type", |_| json_schema!({ "type": "string", "enum": ["phone", "webrtc"] })),
@@ -96,7 +99,14 @@ const MEANINGS: &[(&str, &str)] = &[
     ("/r/{id}/whip/{participant_id} sig", "The link's own, as it stands in `room_url`."),
     ("period", "The last day by the hour, or the last 30 days by the day. Default: `24h`."),
     ("reason", "Why; it is kept with the entry."),
+    ("before", "A day of UTC, such as 2026-11-30: only what was signed before it."),
+    ("part", "The file's number, from 1."),
+    ("/v1/compliance/attempts session_id", "Only the attempt with this session's, or message's, id."),
+    ("/v1/compliance/attempts created_after", "Only what was written down then or later."),
     ("removed", "`true`: those that were taken off the list."),
+    ("/v1/consents seller", "Only those given to this seller; case and blanks do not count."),
+    ("/v1/consents status", "Only those that stand, have expired, or were revoked as a whole."),
+    ("/v1/consents purpose", "Only those given for this, maybe among others."),
     ("/v1/dnc/check phone_number", "The number to look for."),
     ("/v1/dnc/check email", "The address to look for."),
     ("/v1/compliance/check to", "A number, however it is typed, or an e-mail address. This or `region`."),
@@ -121,8 +131,15 @@ const MEANINGS: &[(&str, &str)] = &[
     ("/v1/people/file email", "The person's address."),
     ("/v1/people/file format", "A page to print, or JSON."),
     ("name", "How the name begins, in any case."),
+    ("/v1/registers/{name} name", "As rules name it, such as `us_dnc`."),
+    ("/v1/registers/{name}/files name", "As rules name it, such as `us_dnc`; or a name of your own, 2 to 32 small letters, digits and `_`."),
+    ("fetched_at", "The day on which its maker gave the file out, or the time; not in the future."),
+    ("country", "Two letters of ISO 3166-1. Default: the register's, else the workspace's."),
+    ("allow_shrink", "`true`: the file is whole, though it holds less than half as many numbers as the one before."),
     ("/v1/sessions status", "Only those with one of these; several with commas between them."),
     ("/v1/sessions type", "Only calls on the phone, or only those in rooms."),
+    ("/v1/events/stream Last-Event-ID", "Begin after this event: the `id` of the last one that was read."),
+    ("/v1/sessions/{id}/stream Last-Event-ID", "Begin after this turn: the `id` of the last one that was read."),
     ("Idempotency-Key", "A request repeated with the same key takes effect only once; keys are kept for 24 hours."),
 ];
 
@@ -181,8 +198,15 @@ pub(super) fn parameters(route: &Route, contracts: &mut Contracts) -> Vec<Value>
     filters.retain(|name| known.insert(*name));
     for name in filters {
         let filter = filter(route.path, name, contracts, &told);
-        let is_needed = (route.path, name) == ("/v1/dnc/{id}", "reason");
+        let is_needed = matches!(
+            (route.path, name),
+            ("/v1/dnc/{id}", "reason") | ("/v1/registers/{name}/files", "fetched_at")
+        );
         all.push(if is_needed { needed(filter) } else { filter });
+    }
+    // As EventSource sends it when it connects again.
+    if route.path.ends_with("/stream") {
+        all.push(told("Last-Event-ID", "header", text()));
     }
     if route.method == Method::POST && matches!(route.access, Access::Needs(_) | Access::NeedsFresh(_)) {
         all.push(told(
@@ -199,7 +223,7 @@ fn filter(path: &str, name: &str, contracts: &mut Contracts, told: &dyn Fn(&str,
     let choice = CHOICES.iter().find(|(known, field, _)| of(known, field));
     let schema = match (choice, name) {
         (Some((.., schema)), _) => contracts.asked(*schema),
-        (None, "removed") => json!({ "type": "boolean" }),
+        (None, "removed" | "allow_shrink") => json!({ "type": "boolean" }),
         (None, _) => json!({ "type": "string" }),
     };
     if !SEVERAL.iter().any(|(known, field)| of(known, field)) {

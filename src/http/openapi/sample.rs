@@ -108,6 +108,8 @@ impl<'a> Samples<'a> {
         }
         // The form that has what is given as the tag, or else the first.
         let fits = |form: &&Value| {
+            let name = form["$ref"].as_str().and_then(|path| path.strip_prefix(PREFIX));
+            let form = name.and_then(|name| self.schemas.get(name)).unwrap_or(*form);
             let tags = form["properties"].as_object().into_iter().flatten();
             let mut tags = tags.filter_map(|(name, field)| Some((name, field.get("const")?)));
             tags.any(|(name, tag)| given.and_then(|given| given.get(name)) == Some(tag))

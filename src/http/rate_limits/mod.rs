@@ -4,7 +4,7 @@
 //! buckets of a fixed size: about 4 MiB each, 72 MiB for all limits together, whatever is sent.
 mod buckets;
 
-use super::error::{ApiError, ApiResult};
+use super::error::{ApiError, ApiResult, Code};
 use crate::http::caller::Caller;
 use buckets::Keyed;
 use entities::ids::{ApiKeyId, RoomId, TenantId, UserId};
@@ -272,7 +272,7 @@ impl RateLimits {
 
     fn too_many(&self, message: impl Into<String>, not_yet: &NotUntil<Nanos>) -> ApiError {
         let wait = not_yet.wait_time_from(governor::clock::Clock::now(&self.clock));
-        ApiError::TooMany("rate_limited", message.into(), seconds(wait))
+        ApiError::TooMany(Code::RateLimited, message.into(), seconds(wait))
     }
 
     /// A key that is to be made.
@@ -379,7 +379,7 @@ impl RateLimits {
             Ok(())
         } else {
             let message = format!("at most {PREVIEW_CHARACTERS} characters of preview text a minute");
-            Err(ApiError::TooMany("rate_limited", message, 5))
+            Err(ApiError::TooMany(Code::RateLimited, message, 5))
         }
     }
 }

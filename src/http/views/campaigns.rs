@@ -45,6 +45,8 @@ pub enum BlockedBy {
     Trunk,
     /// A limit of the API key that started it.
     ApiKey,
+    /// So many of its calls were answered and abandoned that the law's limit is near; goes on by itself when the rate is lower.
+    Abandonment,
     Suspension,
     /// The operator has paused all dispatch.
     OperatorPause,
@@ -79,6 +81,7 @@ impl Blocked {
                 Some(LimitingFactor::Concurrency) => all.push(BlockedBy::Concurrency),
                 Some(LimitingFactor::Trunk) => all.push(BlockedBy::Trunk),
                 Some(LimitingFactor::ApiKey) => all.push(BlockedBy::ApiKey),
+                Some(LimitingFactor::Abandonment) => all.push(BlockedBy::Abandonment),
                 // What is left does not cover one more call.
                 Some(LimitingFactor::Credits) if !all.contains(&BlockedBy::Credits) => all.push(BlockedBy::Credits),
                 Some(_) | None => {}

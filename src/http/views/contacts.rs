@@ -3,8 +3,8 @@ use actors::contact::edit::Eligibility;
 use entities::{
     campaign::{self, Status},
     contact::{self, SkipReason, WaitReason},
-    ids::{CampaignId, ContactId, DeliveryRowId, SessionId},
-    values::{Moment, Variables, Zone},
+    ids::{CampaignId, ConsentId, ContactId, DeliveryRowId, SessionId},
+    values::{Moment, Place, Variables, Zone},
 };
 use rules::eligibility::{Rule, Verdict};
 use schemars::JsonSchema;
@@ -22,6 +22,10 @@ pub struct ContactView {
     pub last_name: Option<String>,
     /// Where the person is, if given.
     pub timezone: Option<Zone>,
+    /// In which country, or part of one, if given.
+    pub region: Option<Place>,
+    /// The consent that was named for it.
+    pub consent_id: Option<ConsentId>,
     pub variables: Variables,
     pub priority: i32,
     pub not_before: Option<Moment>,
@@ -57,6 +61,8 @@ impl From<contact::Model> for ContactView {
             first_name: contact.first_name,
             last_name: contact.last_name,
             timezone: contact.timezone,
+            region: contact.region,
+            consent_id: contact.consent_id,
             variables: contact.variables,
             priority: contact.priority,
             not_before: contact.not_before,

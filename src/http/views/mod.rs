@@ -2,6 +2,7 @@
 mod access;
 mod agents;
 mod campaigns;
+mod consents;
 mod contacts;
 mod erasures;
 mod law;
@@ -15,6 +16,7 @@ mod webhooks;
 pub use access::*;
 pub use agents::*;
 pub use campaigns::*;
+pub use consents::*;
 pub use contacts::*;
 pub use erasures::*;
 pub use law::*;

@@ -62,6 +62,11 @@ pub struct SessionView {
     /// How well the other side could be heard; null where nobody has measured it, as in rooms and with a test key. In lists: once the
     /// talk is over.
     pub quality: Option<session::Quality>,
+    /// How long after the other side's greeting, or after the pick-up where there was none, the agent's first sound was sent; null where
+    /// nobody has measured it, as in rooms and with a test key.
+    pub first_sound_ms: Option<i32>,
+    /// Why the call counts as abandoned, if it does: a person has answered, and nothing of the agent's was there in time.
+    pub abandoned: Option<session::WhyAbandoned>,
     pub actual_cost_cents: Cents,
     pub transcript_url: Option<String>,
     pub error: Option<SessionErrorView>,
@@ -128,6 +133,8 @@ impl SessionView {
             duration_seconds: row.duration_seconds,
             latency: row.latency,
             quality: row.quality,
+            first_sound_ms: row.first_sound_ms,
+            abandoned: row.abandoned,
             actual_cost_cents: row.actual_cost_cents,
             transcript_url: talked.then(|| format!("{base_url}/v1/sessions/{}/transcript.json", row.id)),
             error,

@@ -1,6 +1,7 @@
 //! How a campaign does: its pace, its slots, its answer rate by hour.
 use super::campaigns::CountsView;
 use entities::{
+    abandonment::{Abandonment, Answers},
     campaign::{self, Status},
     campaign_hour,
     ids::CampaignId,
@@ -26,6 +27,8 @@ pub struct CampaignStatsView {
     pub attempts_per_second: f64,
     /// Calls that a person or a machine answered among those that have ended, 0 to 1.
     pub answer_rate: Option<f64>,
+    /// Of calls that a person has answered: how many were abandoned.
+    pub abandonment: AbandonmentView,
     /// By the hour in which calls were started, the last 7 days.
     pub hours: Vec<CampaignHourView>,
     /// What keeps it from dialling faster; null unless it runs.
@@ -42,6 +45,29 @@ pub struct SlotsView {
     /// The lower of the campaign's and the workspace's.
     pub limit: i32,
 }
+/// Calls that a person has answered, and those of them that were abandoned. Hours that lie only partly in a span count with what was
+/// abandoned in them alone.
+#[derive(Serialize, JsonSchema)]
+pub struct AbandonmentView {
+    pub last_24_hours: AnswersView,
+    pub last_30_days: AnswersView,
+}
+#[derive(Serialize, JsonSchema)]
+pub struct AnswersView {
+    pub answered_live: i64,
+    pub abandoned: i64,
+    /// `abandoned` by `answered_live`, 0 to 1; null without any.
+    pub rate: Option<f64>,
+}
+impl From<Answers> for AnswersView {
+    fn from(Answers { live, abandoned }: Answers) -> Self {
+        AnswersView {
+            answered_live: live,
+            abandoned,
+            rate: rate(abandoned.min(live), live),
+        }
+    }
+}
 #[derive(Serialize, JsonSchema)]
 pub struct CampaignHourView {
     pub hour: Moment,
@@ -49,6 +75,10 @@ pub struct CampaignHourView {
     pub answered: i64,
     pub ended: i64,
     pub answer_rate: Option<f64>,
+    /// A person picked up.
+    pub answered_live: i64,
+    /// Of those: with nothing of the agent's to be heard in time.
+    pub abandoned: i64,
 }
 
 /// What the statistics are made of.
@@ -58,6 +88,7 @@ pub struct Stats {
     pub live: usize,
     pub slots: i32,
     pub hours: Vec<campaign_hour::Model>,
+    pub abandonment: Abandonment,
     pub dials_per_second: f64,
     pub limiting_factor: Option<LimitingFactor>,
     pub finishes_at: Option<Moment>,
@@ -86,6 +117,10 @@ impl CampaignStatsView {
             },
             attempts_per_second: stats.dials_per_second,
             answer_rate: rate(answered, ended),
+            abandonment: AbandonmentView {
+                last_24_hours: stats.abandonment.day.into(),
+                last_30_days: stats.abandonment.month.into(),
+            },
             hours: stats
                 .hours
                 .iter()
@@ -95,6 +130,8 @@ impl CampaignStatsView {
                     answered: hour.answered,
                     ended: hour.ended,
                     answer_rate: rate(hour.answered, hour.ended),
+                    answered_live: hour.answered_live,
+                    abandoned: hour.abandoned,
                 })
                 .collect(),
             limiting_factor: stats.limiting_factor,

@@ -1,7 +1,8 @@
 //! Events, and what becomes of them.
+use crate::http::openapi::Envelope;
 use entities::{
     delivery, delivery_attempt, endpoint_hour, event,
-    ids::{DeliveryId, EndpointId, EventId, RecoveryId, TenantId},
+    ids::{DeliveryId, EndpointId, EventId, RecoveryId},
     recovery,
     values::{Env, Moment, WebhookUrl},
     webhook_endpoint,
@@ -244,20 +245,6 @@ impl From<delivery_attempt::Model> for AttemptView {
 #[serde(transparent)]
 #[schemars(inline)]
 pub struct EventView(#[schemars(with = "Envelope")] pub Box<RawValue>);
-
-/// What an event looks like.
-#[derive(JsonSchema)]
-#[schemars(rename = "Event")]
-#[expect(dead_code, reason = "only its schema is used")]
-pub struct Envelope {
-    id: EventId,
-    /// One of the event types.
-    r#type: String,
-    tenant_id: TenantId,
-    created_at: Moment,
-    /// Its shape depends on `type`; see `webhooks`.
-    data: serde_json::Map<String, serde_json::Value>,
-}
 
 impl From<event::Model> for EventView {
     fn from(event: event::Model) -> Self {

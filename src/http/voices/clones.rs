@@ -1,7 +1,7 @@
 //! Clones: uploading samples, adding some, training again.
 use super::{
     super::{
-        error::{ApiError, ApiResult},
+        error::{ApiError, ApiResult, Code},
         extract::{Id, Nothing},
         language::check_language,
     },
@@ -12,7 +12,6 @@ use super::{
 use crate::{http::caller::Caller, state::State};
 use actix_web::{
     HttpRequest, HttpResponse,
-    http::StatusCode,
     web::{self, Data},
 };
 use actors::voice_clone::{
@@ -244,7 +243,7 @@ impl<'a> Upload<'a> {
         let Ok(_permit) = self.state.deps.cloning.uploads.enter(self.caller.tenant_id()) else {
             form.drain().await;
             let why = "too many uploads are under way; try again shortly".into();
-            return Err(ApiError::TooMany("rate_limited", why, 10));
+            return Err(ApiError::TooMany(Code::RateLimited, why, 10));
         };
         let mut asked = Asked::default();
         match self.read(&mut form, texts, first, &mut asked).await {
@@ -293,13 +292,7 @@ impl<'a> Upload<'a> {
         }
         if self.known.1 + bytes(&self.samples) + file.len() as u64 > MAX_TOTAL {
             let message = format!("the samples of a voice have more than {MAX_TOTAL} bytes together");
-            let status = StatusCode::PAYLOAD_TOO_LARGE;
-            return Err(ApiError::Frame(
-                status,
-                "payload_too_large",
-                message,
-                Some("samples".into()),
-            ));
+            return Err(ApiError::Frame(Code::PayloadTooLarge, message, Some("samples".into())));
         }
         let deps = &self.state.deps;
         let id = first

@@ -1,5 +1,8 @@
 //! Multipart forms with large files, read part by part: never more than one file is in memory.
-use super::super::{bodies::BodyPermit, error::ApiError};
+use super::super::{
+    bodies::BodyPermit,
+    error::{ApiError, Code},
+};
 use crate::http::extract::room_for;
 use actix_multipart::{Field, Multipart, MultipartError};
 use actix_web::{HttpMessage, HttpRequest, error::PayloadError, http::header};
@@ -173,8 +176,7 @@ fn too_much() -> ApiError {
 fn too_long(is_file: bool, name: &str) -> ApiError {
     if is_file {
         let message = format!("a file is larger than {MAX_FILE} bytes; send shorter or compressed ones");
-        let status = actix_web::http::StatusCode::PAYLOAD_TOO_LARGE;
-        ApiError::Frame(status, "payload_too_large", message, Some(name.to_owned()))
+        ApiError::Frame(Code::PayloadTooLarge, message, Some(name.to_owned()))
     } else {
         ApiError::validation(name, format!("is longer than {MAX_TEXT} bytes"))
     }

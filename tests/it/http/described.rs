@@ -152,6 +152,106 @@ fn what_is_always_in_an_answer_is_required() {
     assert!(parted > 10, "{parted}");
 }
 
+/// Clients narrow an event by its type, and a handler by the webhook's name.
+#[test]
+fn an_event_is_one_of_all_that_there_are() {
+    let schemas = &DOCUMENT["components"]["schemas"];
+    let (events, webhooks) = (&schemas["Event"], DOCUMENT["webhooks"].as_object().unwrap());
+    assert_eq!(events["oneOf"].as_array().unwrap().len(), webhooks.len());
+    assert_eq!(events["discriminator"]["propertyName"], "type");
+    for (event_type, item) in webhooks {
+        let body = &item["post"]["requestBody"]["content"]["application/json"]["schema"]["$ref"];
+        assert_eq!(&events["discriminator"]["mapping"][event_type], body);
+        let schema = DOCUMENT
+            .pointer(body.as_str().unwrap().trim_start_matches('#'))
+            .unwrap();
+        assert_eq!(schema["properties"]["type"]["const"], *event_type);
+    }
+    let list = &schemas["EventList"]["properties"]["data"]["items"];
+    assert_eq!(list["$ref"], "#/components/schemas/Event");
+    // Told apart by the type alone.
+    let content = &DOCUMENT["paths"]["/v1/events/{id}"]["get"]["responses"]["200"]["content"]["application/json"];
+    let event = examples(content)[0].clone();
+    assert_eq!(faults(events, &event), [""; 0]);
+    let mut other = event.clone();
+    other["type"] = "session.whistled".into();
+    assert_ne!(faults(events, &other), [""; 0]);
+}
+
+/// What is left out of a patch stays as it is, also inside: a default would tell clients otherwise.
+#[test]
+fn a_merge_patch_has_no_defaults() {
+    fn defaults(schema: &Value, at: &str, seen: &mut std::collections::BTreeSet<String>, found: &mut Vec<String>) {
+        if schema.get("default").is_some() {
+            found.push(at.to_owned());
+        }
+        if let Some(path) = schema["$ref"].as_str()
+            && seen.insert(path.to_owned())
+        {
+            defaults(DOCUMENT.pointer(path.trim_start_matches('#')).unwrap(), at, seen, found);
+        }
+        for forms in ["anyOf", "oneOf", "allOf"] {
+            for form in schema[forms].as_array().into_iter().flatten() {
+                defaults(form, at, seen, found);
+            }
+        }
+        // Lists are replaced as a whole.
+        for (name, field) in schema["properties"].as_object().into_iter().flatten() {
+            defaults(field, &format!("{at}.{name}"), seen, found);
+        }
+    }
+    let mut found = Vec::new();
+    let (mut patches, mut seen) = (0, std::collections::BTreeSet::new());
+    for (method, path, operation) in operations().filter(|(method, ..)| *method == "patch") {
+        let schema = &operation["requestBody"]["content"]["application/json"]["schema"];
+        defaults(schema, &format!("{method} {path}"), &mut seen, &mut found);
+        patches += 1;
+    }
+    assert_eq!(found, Vec::<String>::new());
+    assert!(patches > 10, "{patches}");
+    let schemas = &DOCUMENT["components"]["schemas"];
+    let detection = |name: &str| schemas[name]["properties"]["turn_detection"].to_string();
+    assert!(
+        detection("AgentUpdate").contains("/TurnDetectionUpdate"),
+        "{}",
+        detection("AgentUpdate")
+    );
+    assert!(
+        !detection("AgentCreate").contains("TurnDetectionUpdate"),
+        "{}",
+        detection("AgentCreate")
+    );
+}
+
+#[test]
+fn what_is_asked_for_and_answered_is_called_by_whose_it_is() {
+    let schemas = DOCUMENT["components"]["schemas"].as_object().unwrap();
+    for name in [
+        "AddCampaignContactsRequest",
+        "NewContact",
+        "ErrorResponse",
+        "ErrorCode",
+        "RoomErrorCode",
+        "CampaignPreflight",
+    ] {
+        assert!(schemas.contains_key(name), "{name}");
+    }
+    for name in [
+        "Add", "Added", "Change", "Create", "Error", "Given", "Look", "Run", "Say", "Test",
+    ] {
+        assert!(!schemas.contains_key(name), "{name}");
+    }
+    for path in ["/v1/events/stream", "/v1/sessions/{id}/stream"] {
+        let parameters = DOCUMENT["paths"][path]["get"]["parameters"].as_array().unwrap();
+        assert!(
+            parameters
+                .iter()
+                .any(|one| one["name"] == "Last-Event-ID" && one["in"] == "header"),
+            "{path}"
+        );
+    }
+}
+
 fn example(method: &str, path: &str) -> Value {
     let content = &DOCUMENT["paths"][path][method]["requestBody"]["content"];
     let (_, content) = content.as_object().unwrap().iter().next().unwrap();
@@ -225,6 +325,10 @@ on_both! {
         make("/v1/campaigns/run", of_agent).await;
         make("/v1/dnc", &[]).await;
         make("/v1/dnc/import", &[]).await;
+        let consent = make("/v1/consents", &[]).await;
+        make("/v1/consents/import", &[]).await;
+        let revoke = "/v1/consents/{id}/revoke";
+        post(revoke, &at(revoke, &consent), &[]).await;
 
         let session = make("/v1/sessions", of_agent).await;
         patch("/v1/sessions/{id}", &at("/v1/sessions/{id}", &session)).await;

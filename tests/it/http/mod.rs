@@ -2,6 +2,8 @@
 mod access;
 mod bad_input;
 mod compliance_check;
+mod consents;
+mod consents_taken_back;
 mod console;
 mod dashboard;
 mod described;
@@ -13,6 +15,7 @@ mod lists;
 mod mcp;
 mod members;
 mod people;
+mod registers;
 mod retention;
 mod room_page;
 mod strangers;

@@ -59,6 +59,7 @@ impl Place {
         command
             .env("CALLBOARD_SECRET_KEY", &self.key)
             .env("CALLBOARD_DEV", "true")
+            .env("CALLBOARD_LAW_FILE", crate::world::law::set_aside())
             // Each thread reads all routes' patterns when it starts.
             .env("CALLBOARD_HTTP_THREADS", "2")
             .env("RUST_BACKTRACE", "0");

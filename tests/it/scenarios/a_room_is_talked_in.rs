@@ -305,7 +305,7 @@ async fn recorded(tenant: &Tenant) -> [Vec<i16>; 2] {
     let response = tenant.api.request(reqwest::Method::GET, &path).send().await.unwrap();
     let wav = response.bytes().await.unwrap();
     [0, 2].map(|side| {
-        let frames = wav[44..].chunks_exact(4);
+        let frames = crate::world::wav::sound(&wav).chunks_exact(4);
         frames
             .map(|frame| i16::from_le_bytes([frame[side], frame[side + 1]]))
             .collect()

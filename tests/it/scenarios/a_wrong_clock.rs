@@ -147,7 +147,7 @@ on_both! {
                 dialed_at: now,
                 hours,
                 wall_hours,
-                caps: (None, None),
+                caps: Vec::new(),
             }));
             world.deps().writer.commit(Of::Anybody, commit).await
         };

@@ -89,7 +89,7 @@ pub fn check(method: &Method, path: &str, status: StatusCode, body: &Value) {
     if has_page && body.is_string() {
         return;
     }
-    let error = json!({ "$ref": format!("{PREFIX}Error") });
+    let error = json!({ "$ref": format!("{PREFIX}ErrorResponse") });
     let answers = operation["responses"].as_object().unwrap();
     let schema = if status.is_success() {
         let exact = answers.get(status.as_str());

@@ -15,6 +15,7 @@ pub mod functions;
 pub mod hearing_server;
 mod http_head;
 mod http_server;
+pub mod law;
 mod local_listener;
 pub mod mcp_server;
 pub mod name_server;
@@ -26,6 +27,7 @@ pub mod realtime_answers;
 #[expect(dead_code, reason = "the protocol's own tests need all of it")]
 pub mod realtime_server;
 pub mod realtime_session;
+pub mod reassigned_server;
 mod receiver;
 pub mod registrar;
 pub mod s3_server;
@@ -38,6 +40,7 @@ pub mod stripe_server;
 pub mod transcription_server;
 pub mod twilio;
 pub mod voice_server;
+pub mod wav;
 pub mod zoo;
 
 pub use database::{Backend, Database as TestDatabase};
@@ -157,6 +160,7 @@ impl World {
                 // The same on every machine.
                 ("voice", "tones".into()),
                 ("secret_key", secret_key.clone()),
+                ("law_file", law::set_aside().to_owned()),
             ],
         )
         .unwrap();
@@ -261,6 +265,11 @@ impl World {
     pub async fn change_setting(&mut self, name: &str, value: Value) {
         self.settings[name] = value;
         self.restart().await;
+    }
+
+    /// Starts the service again with the rules of calling as they come with it.
+    pub async fn under_the_law(&mut self) {
+        self.change_settings(&[("law_file", "".into())]).await;
     }
 
     /// Starts the service again with other settings.

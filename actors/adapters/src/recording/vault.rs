@@ -1,8 +1,9 @@
 //! Recordings at rest: encrypted, in a folder or in an S3 store.
 //!
-//! `seal` says how an object looks, `place` where it is. A name is `<tenant id>/<recording id>.wav`, or `<tenant id>/<sample id>.sample` for what
-//! a voice is cloned from, and is sealed into its object, so that one recording cannot be passed off as another. The whole of a recording is never sealed in memory: it
-//! goes in parts, and is read by the range.
+//! `seal` says how an object looks, `place` where it is. A name is `<tenant id>/<recording id>.wav`, `<tenant id>/<sample id>.sample`
+//! for what a voice is cloned from, `<tenant id>/<file id>.evidence` for what proves a consent, or `<tenant id>/<file id>.export` for a
+//! file of an export, and is sealed into its object, so that one cannot be passed off as another. The whole of a recording is never
+//! sealed in memory: it goes in parts, and is read by the range.
 mod place;
 mod range;
 pub(super) mod seal;
@@ -259,11 +260,12 @@ async fn off_thread<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static
     done.map_err(|error| Failure::Store(format!("the work on a recording stopped: {error}")))
 }
 
-/// `<tenant id>/<recording id>.wav` or `<tenant id>/<sample id>.sample`, ids in lower case, and nothing else: no name leads
-/// out of its place.
+/// `<tenant id>/<recording id>.wav`, `<tenant id>/<sample id>.sample` or `<tenant id>/<file id>.evidence`, ids in lower case, and nothing
+/// else: no name leads out of its place.
 fn checked(name: &str) -> Result<&str> {
     let is_id = |id: &str| Uuid::try_parse(id).is_ok_and(|parsed| parsed.hyphenated().to_string() == id);
-    let ids = name.strip_suffix(".wav").or_else(|| name.strip_suffix(".sample"));
+    let kinds = [".wav", ".sample", ".evidence", ".export"];
+    let ids = kinds.into_iter().find_map(|kind| name.strip_suffix(kind));
     let ids = ids.and_then(|ids| ids.split_once('/'));
     match ids {
         Some((tenant, recording)) if is_id(tenant) && is_id(recording) => Ok(name),

@@ -9,6 +9,7 @@ fn names_are_two_ids() {
     );
     assert!(checked(&format!("{a}/{b}.wav")).is_ok());
     assert!(checked(&format!("{a}/{b}.sample")).is_ok());
+    assert!(checked(&format!("{a}/{b}.evidence")).is_ok());
     for name in [
         format!("{a}/{b}"),
         format!("{a}/{b}.wav.wav"),

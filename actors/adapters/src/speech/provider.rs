@@ -91,6 +91,8 @@ pub struct Provider {
     kind: Kind,
     adapter: Adapter,
     voices: Arc<[HostedVoice]>,
+    model: Arc<str>,
+    marks: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -121,7 +123,14 @@ impl Provider {
             kind,
             adapter,
             voices: voices.collect(),
+            model: model.into(),
+            marks: false,
         })
+    }
+
+    /// The operator says that it puts a watermark into its sound.
+    pub fn that_marks(self, marks: bool) -> Self {
+        Provider { marks, ..self }
     }
 
     /// These instead of the usual ones; the first is spoken with where none is chosen.
@@ -134,6 +143,16 @@ impl Provider {
 
     pub fn kind(&self) -> Kind {
         self.kind
+    }
+
+    /// None: its voices are its models.
+    pub fn model(&self) -> Option<&str> {
+        Some(&*self.model).filter(|model| !model.is_empty())
+    }
+
+    /// Does it put a watermark into its sound? What the operator says: nobody can hear it.
+    pub fn says_it_marks(&self) -> bool {
+        self.marks
     }
 
     pub fn voices(&self) -> &[HostedVoice] {

@@ -20,7 +20,7 @@ fn pending() -> Contact {
         campaign_id: CampaignId(Uuid::from_u128(3)), external_id: None, channel: Channel::Phone,
         address: "+15002345670".into(), phone_number: "+15002345670".into(),
         email: None, first_name: Some("Ada".into()), last_name: None, variables: Variables::default(),
-        timezone: None, zone: "America/New_York".into(), not_before: None, priority: 0,
+        timezone: None, region: None, consent_id: None, zone: "America/New_York".into(), not_before: None, priority: 0,
         status: Status::Pending, wait_reason: None, attempts: 0, last_row_id: None, attempt_limit: None,
         next_attempt_at: None, skip_reason: None, disposition_code: None, version: 1, created_at: at(0),
     }

@@ -1,4 +1,6 @@
 //! What is said in a call, and what an agent may do about it.
+pub mod claims;
+pub mod disclosure;
 pub mod guard;
 pub mod phrases;
 pub mod pieces;

@@ -2,6 +2,7 @@
 use crate::{
     eligibility::{Rule, Verdict},
     hours::CallingHours,
+    law::Judged,
 };
 use entities::{
     contact::{Address, Model as Contact, SkipReason, WaitReason},
@@ -18,6 +19,8 @@ pub struct Candidate {
     pub verdict: Verdict,
     /// That gave the verdict; `None`: all say yes.
     pub rule: Option<Rule>,
+    /// What the law says of it, and by what.
+    pub judged: Option<Box<Judged>>,
 }
 
 impl Candidate {
@@ -58,6 +61,8 @@ pub struct Turn {
     pub contact: Contact,
     pub address: Address,
     pub hours: Within,
+    /// What the law says of it, and by what.
+    pub judged: Option<Box<Judged>>,
 }
 
 /// Between which moments something may start: by our time, and by the wall clock.
@@ -155,6 +160,7 @@ mod tests {
                 contact,
                 verdict,
                 rule,
+                judged: None,
             };
             let found = candidate.settlement();
             assert_eq!(found, expected, "{verdict:?} by {rule:?}, waited for {waited_for:?}");

@@ -26,6 +26,8 @@ pub enum LimitingFactor {
     DailyCap,
     /// Its `caps.budget_cents`.
     Budget,
+    /// So many of its calls were answered and abandoned that the law's limit is near.
+    Abandonment,
     /// The `max_spend_cents_per_day` or `max_calls_per_minute` of the API key that started it.
     ApiKey,
     Credits,

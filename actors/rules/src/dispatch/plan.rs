@@ -222,7 +222,7 @@ impl Planner<'_> {
             let weight = |id: &CampaignId| campaigns.get(id).map_or(1, Queue::weight);
             let Some(id) = ring.next(can, weight) else { break };
             let is_open = |route: Route| trunks.opens_at(route, slots, now).is_some_and(|opens| opens <= soon);
-            let Some(route) = campaigns.get(&id).map(|queue| queue.route(is_open)) else {
+            let Some(route) = campaigns.get(&id).map(|queue| queue.route(at, is_open)) else {
                 break;
             };
             if !self.snapshot.spend(route, at) {
@@ -261,12 +261,13 @@ impl Planner<'_> {
         self.slots.take(Slot::outbound(queue.env, Some(campaign), trunk_id));
         funds.take(queue.env, hold);
         queue.one_called(keys, at);
+        let from_number = queue.next_from_number(route, &turn.address, at);
         self.plan.calls.push(PlannedCall {
             campaign,
             turn,
             at,
             hold,
-            from_number: queue.next_from_number(route),
+            from_number,
             trunk_id,
         });
     }
@@ -308,7 +309,7 @@ impl Planner<'_> {
         funds.take(queue.env, price);
         queue.one_written(price, at);
         let from_number = match text {
-            Filled::Sms(_) => queue.next_from_number(None),
+            Filled::Sms(_) => queue.next_from_number(None, &turn.address, at),
             Filled::Email { .. } => None,
         };
         self.plan.messages.push(PlannedMessage {
@@ -354,6 +355,10 @@ impl Planner<'_> {
         let (queue, plan) = (campaigns.get_mut(&id)?, &mut self.plan);
         if !queue.has_turn(now) {
             return Some(nobody_has_a_turn(queue, plan, now));
+        }
+        // Its rows are read anew every half minute.
+        if queue.is_braked() {
+            return Some(LimitingFactor::Abandonment);
         }
         let allowance = queue.allowance(now);
         match allowance {
@@ -404,7 +409,7 @@ impl Planner<'_> {
 }
 
 fn may_go_on(queue: &Queue, at: Moment) -> bool {
-    queue.has_turn(at) && queue.allowance(at) == Allowance::Yes
+    queue.has_turn(at) && !queue.is_braked() && queue.allowance(at) == Allowance::Yes
 }
 
 fn nobody_has_a_turn(queue: &Queue, plan: &mut Plan, now: Moment) -> LimitingFactor {

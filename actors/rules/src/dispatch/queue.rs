@@ -12,7 +12,7 @@ use super::{
     group::Group,
     key_limits::KeyLimits,
     pace::Pace,
-    route::{Callers, Route},
+    route::{Callers, Route, Shown},
     slots::Slots,
     trunk::Trunks,
     usage::{Allowance, Usage},
@@ -20,6 +20,7 @@ use super::{
 use crate::{
     campaign::message_template::MessageTemplate,
     hours::Rules,
+    law::LegalTerms,
     limits::Limits,
     session::{
         machine::cost,
@@ -28,6 +29,7 @@ use crate::{
 };
 use entities::{
     Error, Result,
+    abandonment::{Abandonment, AbandonmentLimit},
     campaign::{AgentSnapshot, Channel, Model as Campaign, Plan},
     ids::{ApiKeyId, CampaignId, ContactId, TrunkId},
     session,
@@ -95,6 +97,14 @@ pub struct Queue {
     /// The hours that those keep who wait for a time, if everybody else is in their quiet hours.
     waiting_zones: Option<Vec<String>>,
     callers: Callers,
+    /// What its attempts are in the words of the law; `None`: nobody asks.
+    pub legal: Option<LegalTerms>,
+    /// Which of those may be shown to whom.
+    pub shown: Shown,
+    /// What the law allows of abandoned calls where it calls.
+    pub abandonment: Vec<AbandonmentLimit>,
+    /// What it had abandoned when the rows were read; a dial's own transaction looks again.
+    pub abandoned: Abandonment,
 }
 
 /// What the rows say of a running campaign.
@@ -106,6 +116,14 @@ pub struct Rows {
     pub zones: Vec<String>,
     /// What its numbers go over, of those that live calls may show.
     pub trunks: HashMap<E164, TrunkId>,
+    /// What its attempts are in the words of the law.
+    pub legal: Option<LegalTerms>,
+    /// Until when some of them rest.
+    pub resting: HashMap<E164, Moment>,
+    /// What the law allows of abandoned calls where it calls; empty: it says nothing.
+    pub abandonment: Vec<AbandonmentLimit>,
+    /// What it has abandoned; looked at only if the law says something of it.
+    pub abandoned: Abandonment,
 }
 
 /// What must be read before a turn can be decided.
@@ -135,6 +153,10 @@ impl Queue {
             usage,
             zones,
             trunks,
+            legal,
+            resting,
+            abandonment,
+            abandoned,
         } = rows;
         let plan = campaign.plan;
         let template = MessageTemplate::read(&plan)?;
@@ -195,7 +217,10 @@ impl Queue {
             env: campaign.env,
             api_key_id: campaign.api_key_id.filter(|_| template.is_none()),
             groups: groups.collect(),
-            callers: Callers::new(numbers(campaign.env, &plan, &trunks), callers),
+            callers: Callers::new(numbers(campaign.env, &plan, &trunks), callers).resting(&resting),
+            shown: Shown::default(),
+            abandonment,
+            abandoned,
             plan,
             agent: agent.map(Arc::new),
             template: template.map(Arc::new),
@@ -218,6 +243,7 @@ impl Queue {
             look_for_due: true,
             look_for_costs: false,
             waiting_zones: None,
+            legal,
         })
     }
 
@@ -228,6 +254,11 @@ impl Queue {
 
     pub fn weight(&self) -> i64 {
         i64::from(self.plan.pacing.weight.get())
+    }
+
+    /// It has abandoned so many calls that it dials no more for now.
+    pub fn is_braked(&self) -> bool {
+        self.abandoned.is_braked_by_any(&self.abandonment)
     }
 
     /// A call has ended: its contact may have begun to wait, and it may have cost something.
@@ -288,10 +319,10 @@ impl Queue {
     }
 
     /// What its next call goes over, among what is open; `None`: it writes.
-    pub(super) fn route(&self, is_open: impl Fn(Route) -> bool) -> Option<Route> {
+    pub(super) fn route(&self, at: Moment, is_open: impl Fn(Route) -> bool) -> Option<Route> {
         match self.template {
             Some(_) => None,
-            None => self.callers.next(is_open).map(|caller| caller.route),
+            None => self.callers.next(at, is_open).map(|caller| caller.route),
         }
     }
 

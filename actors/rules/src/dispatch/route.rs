@@ -2,9 +2,13 @@
 use entities::{
     ids::{ApiKeyId, TrunkId},
     session::Passed,
-    values::{E164, Env},
+    values::{E164, Env, Moment},
 };
-use std::collections::BTreeSet;
+use std::{
+    collections::{BTreeSet, HashMap},
+    fmt,
+    sync::Arc,
+};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Route {
@@ -69,10 +73,46 @@ pub struct Caller {
     pub route: Route,
     /// When it had its last turn, counted in turns; 0: never.
     turn: u64,
+    /// Until then it is shown only if no other is left.
+    rests_until: Option<Moment>,
+}
+
+impl Caller {
+    fn rests(&self, at: Moment) -> bool {
+        self.rests_until.is_some_and(|until| at < until)
+    }
+}
+
+/// Does a destination's law allow that a number is shown there?
+type MayShow = dyn Fn(&E164, &E164) -> bool + Send + Sync;
+
+/// Which numbers may be shown to whom, by the law of the destination. By default any to everybody.
+#[derive(Clone, Default)]
+pub struct Shown(Option<Arc<MayShow>>);
+
+impl Shown {
+    /// `may`: may the first number be shown to the second?
+    pub fn by(may: impl Fn(&E164, &E164) -> bool + Send + Sync + 'static) -> Self {
+        Shown(Some(Arc::new(may)))
+    }
+
+    pub fn allows(&self, caller: &E164, to: &E164) -> bool {
+        self.0.as_ref().is_none_or(|may| may(caller, to))
+    }
+}
+
+impl fmt::Debug for Shown {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.0.is_some() {
+            "Shown(by rules)"
+        } else {
+            "Shown(any)"
+        })
+    }
 }
 
 /// The numbers of one campaign. They take turns, and whoever has rested longest goes first among those whose trunk takes a call:
-/// a slow trunk holds no other one up, and its own numbers take turns on it.
+/// a slow trunk holds no other one up, and its own numbers take turns on it. A number that rests is left out as long as there is another.
 #[derive(Clone, Debug, Default)]
 pub struct Callers {
     all: Vec<Caller>,
@@ -97,6 +137,7 @@ impl Callers {
                     turn: turn_of(&number),
                     number,
                     route,
+                    rests_until: None,
                 });
             }
         }
@@ -105,6 +146,14 @@ impl Callers {
             all,
             turns: before.turns,
         }
+    }
+
+    /// These rest until then.
+    pub fn resting(mut self, until: &HashMap<E164, Moment>) -> Self {
+        for caller in &mut self.all {
+            caller.rests_until = until.get(&caller.number).copied();
+        }
+        self
     }
 
     pub fn is_empty(&self) -> bool {
@@ -116,10 +165,30 @@ impl Callers {
     }
 
     /// Whose turn it is among those whose route is open; it is not over before [`Callers::called`].
-    pub fn next(&self, is_open: impl Fn(Route) -> bool) -> Option<&Caller> {
-        let open = self.all.iter().filter(|caller| is_open(caller.route));
+    pub fn next(&self, at: Moment, is_open: impl Fn(Route) -> bool) -> Option<&Caller> {
+        self.first(at, |caller| is_open(caller.route))
+    }
+
+    /// The same, to be shown to that number. If none may be shown there, it is whose turn it would be: whether it may be called at all, the
+    /// law says elsewhere.
+    pub fn next_to(
+        &self,
+        (to, shown): (&E164, &Shown),
+        at: Moment,
+        is_open: impl Fn(Route) -> bool,
+    ) -> Option<&Caller> {
+        let fits = |caller: &Caller| is_open(caller.route) && shown.allows(&caller.number, to);
+        self.first(at, fits).or_else(|| self.next(at, &is_open))
+    }
+
+    fn first(&self, at: Moment, fits: impl Fn(&Caller) -> bool) -> Option<&Caller> {
+        let fits = &fits;
+        let fitting = move || self.all.iter().filter(move |caller: &&Caller| fits(caller));
         // The first of those that have rested equally long: `min_by_key` keeps the list's order.
-        open.min_by_key(|caller| caller.turn)
+        let fresh = fitting()
+            .filter(|caller| !caller.rests(at))
+            .min_by_key(|caller| caller.turn);
+        fresh.or_else(|| fitting().min_by_key(|caller| caller.turn))
     }
 
     /// It has had its turn.
@@ -147,11 +216,15 @@ mod tests {
         Callers::new(all, None)
     }
 
+    fn at(seconds: i64) -> Moment {
+        Moment::from_millis(seconds * 1_000)
+    }
+
     /// The places of the numbers that have so many turns, while only these trunks are open.
     fn turns(callers: &mut Callers, count: usize, open: &[u128]) -> Vec<usize> {
         let mut found = Vec::new();
         for _ in 0..count {
-            let next = callers.next(|route| open.iter().any(|n| trunk(*n) == route));
+            let next = callers.next(at(0), |route| open.iter().any(|n| trunk(*n) == route));
             let Some(number) = next.map(|caller| caller.number.clone()) else {
                 break;
             };
@@ -190,6 +263,37 @@ mod tests {
         let listed = [(number(0), trunk(1)), (number(0), trunk(1)), (number(1), trunk(1))];
         let mut all = Callers::new(listed.into_iter(), None);
         assert_eq!(turns(&mut all, 4, &[1]), [0, 1, 0, 1]);
+    }
+
+    #[test]
+    fn a_number_that_rests_is_shown_only_if_no_other_is_left() {
+        let of = |n: usize| callers(&[1, 1, 2]).all[n].number.clone();
+        let rests = HashMap::from([(of(0), at(60)), (of(2), at(60))]);
+        let all = callers(&[1, 1, 2]).resting(&rests);
+        let next = |seconds, open: u128| {
+            let caller = all.next(at(seconds), |route| route == trunk(open));
+            caller.map(|caller| caller.number.clone())
+        };
+        assert_eq!(next(59, 1), Some(of(1)));
+        assert_eq!(next(59, 2), Some(of(2)), "there is no other on that trunk");
+        assert_eq!(next(60, 1), Some(of(0)), "it has rested");
+    }
+
+    #[test]
+    fn a_number_is_not_shown_where_it_may_not_be() {
+        let all = callers(&[1, 1]);
+        let (first, second) = (all.all[0].number.clone(), all.all[1].number.clone());
+        let french: E164 = "+33140000000".parse().unwrap();
+        let (forbidden, whom) = (first.clone(), french.clone());
+        let shown = Shown::by(move |caller, to| *caller != forbidden || *to != whom);
+        let next = |to: &E164, shown: &Shown| {
+            let caller = all.next_to((to, shown), at(0), |_| true);
+            caller.map(|caller| caller.number.clone())
+        };
+        assert_eq!(next(&french, &shown), Some(second));
+        assert_eq!(next(&"+14155550100".parse().unwrap(), &shown), Some(first.clone()));
+        assert_eq!(next(&french, &Shown::by(|_, _| false)), Some(first.clone()));
+        assert_eq!(next(&french, &Shown::default()), Some(first));
     }
 
     #[test]

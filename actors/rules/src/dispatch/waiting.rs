@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     eligibility::{self, ContactRecord, Rule, Terms, Verdict, ring_ms},
-    hours::{self, CallingHours, Rules},
+    hours::{self, CallingHours, LawHours, Rules},
     session::{
         command::{Command, RejectReason},
         machine::cost,
@@ -74,7 +74,7 @@ pub fn admit(snapshot: &mut Snapshot, begun: &mut Begun, row: &Row, is_in_hand: 
     }
     let campaign_is_full = queue
         .flatten()
-        .is_some_and(|queue| !queue.has_slot_of_its_own(&begun.slots));
+        .is_some_and(|queue| queue.is_braked() || !queue.has_slot_of_its_own(&begun.slots));
     if campaign_is_full || is_in_hand || snapshot.live.contains_key(&row.id) {
         return Admission::Stays;
     }
@@ -158,13 +158,15 @@ pub struct Guards<'a> {
     /// The workspace's.
     pub zone: Zone,
     pub behind_ms: i64,
+    /// The law's windows, where it binds.
+    pub law: Option<LawHours>,
 }
 
 impl Guards<'_> {
     fn rules(&self, row: &Row) -> Rules {
         match self.queue {
             Some(queue) => queue.rules.clone(),
-            None => Rules::direct(row.env, self.zone),
+            None => Rules::direct(row.env, self.zone).under(self.law.clone()),
         }
     }
 
@@ -192,9 +194,24 @@ pub enum Ruling {
     NotNow,
 }
 
+/// What keeps a call from its turn that has a slot and is paid for. What the law wants of whoever calls may be mended: it waits for that.
+const ASKED: &[Rule] = &[
+    Rule::Number,
+    Rule::Dnc,
+    Rule::Caps,
+    Rule::Purpose,
+    Rule::Consent,
+    Rule::Register,
+    Rule::Reassigned,
+    Rule::CallerId,
+    Rule::Disclosure,
+    Rule::Abandonment,
+    Rule::Hours,
+];
+
 pub fn ruling(guards: &Guards<'_>, row: &Row, record: &ContactRecord, at: Moment) -> Result<Ruling> {
     let rules = guards.rules(row);
-    let calling_hours = rules.of(&hours::group(row.callee()?, row.timezone));
+    let calling_hours = rules.of(&hours::group(row.callee()?, row.timezone, row.region()));
     let ring_ms = ring_ms(row.ring_timeout_seconds);
     let behind_ms = guards.behind_ms;
     let terms = Terms {
@@ -205,8 +222,7 @@ pub fn ruling(guards: &Guards<'_>, row: &Row, record: &ContactRecord, at: Moment
         credits_gone: false,
         behind_ms,
     };
-    let asked = [Rule::Number, Rule::Dnc, Rule::Caps, Rule::Hours];
-    let command = match eligibility::first_no(&asked, record, &calling_hours, &terms, at) {
+    let command = match eligibility::first_no(ASKED, record, &calling_hours, &terms, at) {
         None => {
             let CallingHours::Hours(hours) = &calling_hours else {
                 return Ok(Ruling::NotNow);
@@ -224,6 +240,8 @@ pub fn ruling(guards: &Guards<'_>, row: &Row, record: &ContactRecord, at: Moment
             Env::Live => RejectReason::OutOfReach,
         }),
         Some((Rule::Dnc, _)) => Command::Reject(RejectReason::OnDnc),
+        Some((rule, Verdict::Wait(_))) if rule.is_of_the_law() => return Ok(Ruling::NotNow),
+        Some((rule, _)) if rule.is_of_the_law() => Command::Reject(RejectReason::AgainstTheLaw),
         Some((Rule::Caps, _)) => Command::Reject(RejectReason::CapReached),
         Some(_) => Command::Reject(RejectReason::OutsideHours),
     };

@@ -15,7 +15,7 @@ use entities::{
     email_message::{Kind, Model as Email, Phase},
     ids::{EmailId, TenantScoped},
     message_send::Channel,
-    values::Moment,
+    values::{E164, Moment},
 };
 use std::time::Duration;
 
@@ -88,6 +88,9 @@ impl Outgoing for Email {
     fn address(&self) -> &str {
         &self.to_address
     }
+    fn shows(&self) -> Option<E164> {
+        None
+    }
 
     fn taken(mut self, reply: Option<String>, now: Moment) -> (Self, Vec<Effect>) {
         self.phase = Phase::Sent;
@@ -98,6 +101,7 @@ impl Outgoing for Email {
         let price = self.price_cents;
         let mut effects = machine::settle(&mut self, price);
         effects.extend(machine::finish_attempt(&self));
+        effects.push(machine::outcome(&self, now));
         (self, effects)
     }
     fn lost(self, why: String, now: Moment) -> (Self, Vec<Effect>) {
@@ -110,10 +114,16 @@ impl Outgoing for Email {
         use Phase::*;
         match (self.phase, command) {
             (Queued | Deferred | Sending, Undeliverable::Unbuilt { why }) => {
-                if self.phase == Sending {
+                let was_begun = self.phase == Sending;
+                if was_begun {
                     self.attempts -= 1;
                 }
-                machine::fail(self, Fault::new(INVALID_MESSAGE, why), now)
+                let (row, mut effects) = machine::fail(self, Fault::new(INVALID_MESSAGE, why), now);
+                // Its intent is on record, and it was the only one.
+                if was_begun && row.attempts == 0 {
+                    effects.push(machine::outcome(&row, now));
+                }
+                (row, effects)
             }
             (Sending, Undeliverable::Bounced(fault)) => {
                 machine::explain(&mut self, fault);

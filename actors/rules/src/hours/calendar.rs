@@ -30,13 +30,21 @@ pub struct Calendar {
     week: [Vec<(u16, u16)>; 7],
     /// Closed for the whole local day.
     barred: BTreeSet<NaiveDate>,
+    /// Open for the whole local day before the first of these, and from the second on.
+    from: Option<NaiveDate>,
+    until: Option<NaiveDate>,
 }
+
+/// A day without any rule.
+const ALL_DAY: &[(u16, u16)] = &[(0, MIDNIGHT)];
 
 impl Calendar {
     pub fn always() -> Self {
         Calendar {
             week: std::array::from_fn(|_| vec![(0, MIDNIGHT)]),
             barred: BTreeSet::new(),
+            from: None,
+            until: None,
         }
     }
 
@@ -61,18 +69,27 @@ impl Calendar {
                 joined(day.into_iter()).collect()
             }),
             barred: barred.into_iter().collect(),
+            from: None,
+            until: None,
         }
+    }
+
+    /// It holds on the dates [from, until) only: on all others it is open.
+    pub fn within(self, from: Option<NaiveDate>, until: Option<NaiveDate>) -> Self {
+        Calendar { from, until, ..self }
     }
 
     /// The open windows of a date.
     fn windows(&self, date: NaiveDate) -> impl Iterator<Item = (NaiveDateTime, NaiveDateTime)> {
         let midnight = date.and_time(NaiveTime::MIN);
         let minute = move |minute: u16| midnight + TimeDelta::minutes(minute.into());
-        let day = self.week.get(index(date.weekday()));
-        day.filter(|_| !self.barred.contains(&date))
-            .into_iter()
-            .flatten()
-            .map(move |&(start, end)| (minute(start), minute(end)))
+        let holds = self.from.is_none_or(|from| from <= date) && self.until.is_none_or(|until| date < until);
+        let day: &[(u16, u16)] = match self.week.get(index(date.weekday())) {
+            _ if !holds => ALL_DAY,
+            Some(day) if !self.barred.contains(&date) => day,
+            Some(_) | None => &[],
+        };
+        day.iter().map(move |&(start, end)| (minute(start), minute(end)))
     }
 
     /// The open times in `zone` on these `days` from the date of `at`, in order; none touches another.

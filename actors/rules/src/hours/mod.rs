@@ -6,13 +6,18 @@ mod calendar;
 
 pub use calendar::{Calendar, Hours, OpenWindow};
 
-use crate::zone;
+use crate::{
+    law::{self, Law},
+    zone,
+};
 use chrono::{NaiveDate, TimeDelta, TimeZone, Timelike, Utc};
 use chrono_tz::Tz;
 use entities::{
     campaign::{OnUnknownTimezone, Schedule, TimezoneMode},
     contact::UNCALLABLE,
-    values::{Day, E164, Env, Moment, Zone},
+    dnc::DncChannel,
+    law::{Audience, Purpose},
+    values::{Day, E164, Env, Moment, Place, Zone},
 };
 use std::sync::{Arc, LazyLock};
 
@@ -28,8 +33,41 @@ fn daily(start: u16, end: u16) -> Arc<Calendar> {
     ))
 }
 
-/// The group of a contact with this number and this explicit zone.
-pub fn group(number: &E164, explicit: Option<Zone>) -> String {
+/// The group of a contact with this number, this explicit zone and this region: its zones, and behind an `@` the places whose laws hold
+/// for it, if any are known.
+pub fn group(number: &E164, explicit: Option<Zone>, region: Option<&Place>) -> String {
+    let (places, _) = law::places_of(number, region);
+    in_places(zones_of(number, explicit), &places)
+}
+
+/// The same for somebody without a number.
+pub fn group_of_zone(zone: Zone, region: Option<&Place>) -> String {
+    let (places, _) = law::places::of_region(region);
+    in_places(zone.name().to_owned(), &places)
+}
+
+fn in_places(zones: String, places: &[Place]) -> String {
+    if places.is_empty() {
+        return zones;
+    }
+    let names: Vec<&str> = places.iter().map(Place::as_str).collect();
+    format!("{zones}@{}", names.join("+"))
+}
+
+/// The zones of a group, as one name.
+pub fn zones_part(group: &str) -> &str {
+    parts_of(group).0
+}
+
+/// The zones of a group, as one name, and its places.
+fn parts_of(group: &str) -> (&str, Vec<Place>) {
+    match group.split_once('@') {
+        Some((zones, places)) => (zones, places.split('+').filter_map(|place| place.parse().ok()).collect()),
+        None => (group, Vec::new()),
+    }
+}
+
+fn zones_of(number: &E164, explicit: Option<Zone>) -> String {
     let candidates = match explicit {
         Some(zone) => return zone.name().to_owned(),
         // A phone that moves about rings wherever its country reaches, whatever its prefix says.
@@ -65,6 +103,17 @@ pub struct Rules {
     /// For `fixed`, and where nothing else is known.
     pub zone: Tz,
     pub ends_at: Option<Moment>,
+    /// The law's own windows, where it binds.
+    law: Option<LawHours>,
+}
+
+/// For what the law's windows are asked.
+#[derive(Clone, Debug)]
+pub struct LawHours {
+    pub law: Arc<Law>,
+    pub purpose: Purpose,
+    pub audience: Audience,
+    pub channel: DncChannel,
 }
 
 impl Rules {
@@ -95,6 +144,7 @@ impl Rules {
             on_unknown: schedule.on_unknown_timezone,
             zone: schedule.timezone.unwrap_or(tenant).tz(),
             ends_at: schedule.ends_at,
+            law: None,
         }
     }
 
@@ -107,7 +157,13 @@ impl Rules {
             on_unknown: OnUnknownTimezone::Fallback,
             zone: tenant.tz(),
             ends_at: None,
+            law: None,
         }
+    }
+
+    /// The law's windows hold, too.
+    pub fn under(self, law: Option<LawHours>) -> Self {
+        Rules { law, ..self }
     }
 
     /// The hours of a group.
@@ -128,13 +184,19 @@ impl Rules {
             .map(|zone| (self.windows.clone(), zone))
             .collect();
         if let Some(floor) = &self.floor {
-            parts.extend(zones.into_iter().map(|zone| (floor.clone(), zone)));
+            parts.extend(zones.iter().map(|zone| (floor.clone(), *zone)));
+        }
+        if let Some(asked) = &self.law {
+            let calendars = asked.law.windows(&parts_of(group).1, asked.purpose, asked.audience, asked.channel);
+            let in_all = zones.iter().flat_map(|zone| calendars.iter().map(|calendar| (calendar.clone(), *zone)));
+            parts.extend(in_all);
         }
         CallingHours::Hours(Hours::new(parts))
     }
 
     /// The zones that count for a group; `None`: they cannot be told, and must be.
     pub fn zones(&self, group: &str) -> Option<Vec<Tz>> {
+        let group = parts_of(group).0;
         let country = match group.strip_prefix('?') {
             Some(country) => country,
             None if group.is_empty() => "",

@@ -1,13 +1,18 @@
 //! All that the law's rules are asked with: what was known of one attempt at the moment of its commit. It is what an attempt's record
 //! keeps, so a field that is added is optional, and none is ever given another meaning.
+use chrono::NaiveDate;
+pub use entities::reassigned::ReassignedAnswer;
 use entities::{
+    abandonment::Abandonment,
     dnc::DncChannel,
     ids::{ConsentId, RegisterId},
     law::{Audience, ConsentTier, Purpose, Vertical},
-    legal_identity,
+    legal_identity, rest,
     values::{E164, Moment, Place, Zone},
 };
 use serde::{Deserialize, Serialize};
+
+pub use entities::rest::RestCause;
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Facts {
@@ -99,15 +104,6 @@ pub struct RestFact {
     pub since: Moment,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum RestCause {
-    /// The person said no to what was offered.
-    Declined,
-    /// The person answered, and was left with silence or a recorded message.
-    Abandoned,
-}
-
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RegisterFact {
     pub id: RegisterId,
@@ -117,6 +113,9 @@ pub struct RegisterFact {
     /// When its maker gave it out; it must not be older than the rule allows.
     pub fetched_at: Moment,
     pub is_listed: bool,
+    /// Since which day it is listed, where the register says so; without one nobody knows, so it may be newer than any consent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub listed_on: Option<NaiveDate>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -125,14 +124,6 @@ pub struct ReassignedFact {
     /// Was the number given to somebody else since that day?
     pub answer: ReassignedAnswer,
     pub since: Moment,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ReassignedAnswer {
-    Yes,
-    No,
-    NoData,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -168,6 +159,24 @@ pub struct AbandonmentFact {
     pub day: (i64, i64),
     /// In the last 30 days.
     pub month: (i64, i64),
+}
+
+impl From<Abandonment> for AbandonmentFact {
+    fn from(of: Abandonment) -> Self {
+        AbandonmentFact {
+            day: (of.day.live, of.day.abandoned),
+            month: (of.month.live, of.month.abandoned),
+        }
+    }
+}
+
+impl From<rest::Model> for RestFact {
+    fn from(row: rest::Model) -> Self {
+        RestFact {
+            cause: row.cause,
+            since: row.since,
+        }
+    }
 }
 
 impl From<Option<&legal_identity::Model>> for IdentityFact {

@@ -12,12 +12,16 @@ use super::{
 use crate::{
     contact::machine::{Attempt, Ending},
     effect::{Effect, Fact, Hint},
+    law::{
+        Judged,
+        record::{Closing, OutcomeBody},
+    },
     machine::Machine,
 };
 use entities::{
     Error, Result,
     changes::{Guard, Reachable},
-    ids::{DeliveryRowId, TenantScoped},
+    ids::{CampaignId, AttemptId, DeliveryRowId, TenantScoped},
     ledger::Movement,
     message_send::{self, Channel},
     values::{Cents, Moment},
@@ -28,12 +32,32 @@ use std::{
 };
 use uuid::Uuid;
 
+/// A message that is about to be handed over, for the record that proves it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OpenedMessage {
+    pub message: Uuid,
+    pub campaign_id: Option<CampaignId>,
+    /// The `n` of its intent.
+    pub dial_n: i32,
+    /// A number in E.164, or an e-mail address in lower case.
+    pub address: String,
+    pub bound: Bound,
+}
+
+/// What the law has said of a message, and whether that binds it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Bound {
+    pub judged: Judged,
+    pub is_lawful: bool,
+}
+
 #[derive(Clone, PartialEq)]
 pub enum Command<Own> {
     /// Look at the time.
     Tick,
-    /// The intent to hand it over now: stands only if the recipient may still be written to.
-    Begin,
+    /// The intent to hand it over now: stands only if the recipient may still be written to. What the law has said of it, if it was
+    /// asked.
+    Begin(Option<Box<Bound>>),
     /// Something keeps it from being sent at all.
     Bar(MessageRejectReason),
     /// Something keeps it from being sent now: the workspace is blocked.
@@ -63,7 +87,7 @@ impl<Own: Debug> Debug for Command<Own> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {
             Command::Tick => f.write_str("Tick"),
-            Command::Begin => f.write_str("Begin"),
+            Command::Begin(_) => f.write_str("Begin"),
             Command::Bar(bar) => f.debug_tuple("Bar").field(bar).finish(),
             Command::Wait(block) => f.debug_tuple("Wait").field(block).finish(),
             Command::Taken(answer) => f.debug_tuple("Taken").field(answer).finish(),
@@ -97,7 +121,7 @@ pub fn transition<M: Outgoing>(row: M, command: Command<M::Own>, now: Moment) ->
             Ok(fail(row, fault, now))
         }
         (Sent(_), Command::Tick) if is_due(&row, now) => Ok(unreported(row)),
-        (Queued, Command::Begin) => Ok(begin_again(row, now)),
+        (Queued, Command::Begin(bound)) => Ok(begin_again(row, bound, now)),
         (Scheduled | Queued, Command::Bar(bar)) => Ok(fail(row, why_rejected::<M>(bar), now)),
         (Queued, Command::Wait(block)) => Ok(wait(row, block, now)),
         (Sending, Command::Taken(answer)) => Ok(row.taken(answer, now)),
@@ -119,7 +143,7 @@ pub fn transition<M: Outgoing>(row: M, command: Command<M::Own>, now: Moment) ->
         (Scheduled, Command::Delete) => Err(refused("scheduled", "be deleted", "cancel it first")),
         (Queued, Command::Delete) => Err(refused("queued", "be deleted", "cancel it first")),
         (Sending, Command::Delete) => Err(refused("queued", "be deleted", WAIT)),
-        (Scheduled | Sending | Sent(_) | Over(..) | Canceled, Command::Begin) => {
+        (Scheduled | Sending | Sent(_) | Over(..) | Canceled, Command::Begin(_)) => {
             Err(refused("settled", "be sent", "it is sent once"))
         }
         // Ticks come early, work reports late, providers repeat themselves: no change, not an error.
@@ -167,9 +191,23 @@ fn take_up<M: Outgoing>(mut row: M, now: Moment) -> (M, Vec<Effect>) {
 }
 
 /// Another attempt, or one of its own: a campaign's waits while the campaign is paused, and is none when that is over.
-fn begin_again<M: Outgoing>(row: M, now: Moment) -> (M, Vec<Effect>) {
-    let campaign = row.seen().campaign_id;
+fn begin_again<M: Outgoing>(row: M, bound: Option<Box<Bound>>, now: Moment) -> (M, Vec<Effect>) {
+    let (key, campaign) = (row.seen().key, row.seen().campaign_id);
     let (row, mut effects) = begin(row, now);
+    if let Some(bound) = bound {
+        if bound.is_lawful {
+            let guard = bound.judged.guard((key.tenant_id, key.env));
+            effects.push(Fact::Require(guard).into());
+        }
+        let opened = OpenedMessage {
+            message: key.id.into(),
+            campaign_id: campaign,
+            dial_n: row.seen().attempts,
+            address: row.address().to_owned(),
+            bound: *bound,
+        };
+        effects.push(Fact::OpenAttempt(Box::new(opened)).into());
+    }
     effects.extend(campaign.map(|id| Effect::from(Fact::Require(Guard::Runs(id)))));
     (row, effects)
 }
@@ -257,6 +295,7 @@ fn wait<M: Outgoing>(mut row: M, block: Block, now: Moment) -> (M, Vec<Effect>) 
         Block::Credits => Fault::new("insufficient_credits", "the credits did not cover it"),
         Block::Suspension => Fault::new("plan_limit", "the workspace is suspended"),
         Block::Pause => Fault::new("campaign_paused", "its campaign is paused"),
+        Block::Law => Fault::new("compliance_blocked", "a rule of the law does not allow it now"),
     };
     let seen = row.seen();
     let since = seen.scheduled_at.map_or(seen.created_at, |at| at.max(seen.created_at));
@@ -276,6 +315,10 @@ fn why_rejected<M: Outgoing>(bar: MessageRejectReason) -> Fault {
             "its campaign's hours were over before it could be sent",
         ),
         MessageRejectReason::Dnc => Fault::new("recipient_on_dnc", M::ON_DNC),
+        MessageRejectReason::Law => Fault::new(
+            "compliance_blocked",
+            "a rule of the law does not allow it: see GET /v1/compliance/check",
+        ),
         MessageRejectReason::NotConfigured => Fault::new("not_configured", M::NOT_CONFIGURED),
         MessageRejectReason::Sender => Fault::new("sender_unverified", M::SENDER_UNVERIFIED),
     }
@@ -309,7 +352,29 @@ pub(crate) fn end<M: Outgoing>(mut row: M, phase: M::Phase, now: Moment) -> (M, 
     *moved.ended_at = Some(now);
     let mut effects = settle(&mut row, Cents(0));
     effects.extend(finish_attempt(&row));
+    // What was never to be handed over was no attempt.
+    if row.seen().attempts > 0 {
+        effects.push(outcome(&row, now));
+    }
     (row, effects)
+}
+
+/// What the record of attempts keeps of what became of it.
+pub(crate) fn outcome<M: Outgoing>(row: &M, now: Moment) -> Effect {
+    let seen = row.seen();
+    let body = OutcomeBody {
+        status: format!("{:?}", seen.phase).to_lowercase(),
+        reason: seen.error_code,
+        ended_at: Some(now),
+        ..OutcomeBody::default()
+    };
+    let closing = Closing::Outcome {
+        attempt_id: AttemptId(seen.key.id.into()),
+        campaign_id: seen.campaign_id,
+        unless_undialled: None,
+        body: Box::new(body),
+    };
+    Fact::CloseAttempt(closing).into()
 }
 
 /// Nothing was reported: its contact waits no longer.

@@ -75,7 +75,7 @@ fn code<M: Outgoing>(row: &M) -> Option<String> {
 fn commands<M: Sample>() -> Vec<(&'static str, Command<M::Own>)> {
     let mut all = vec![
         ("Tick", Command::Tick),
-        ("Begin", Command::Begin),
+        ("Begin", Command::Begin(None)),
         ("Bar", Command::Bar(MessageRejectReason::Dnc)),
         ("Bar", Command::Bar(MessageRejectReason::NotConfigured)),
         ("Bar", Command::Bar(MessageRejectReason::CampaignOver)),
@@ -206,7 +206,7 @@ fn every_state_and_every_command() {
 }
 
 fn intent<M: Sample>() {
-    let (after, effects) = transition(M::of(M::QUEUED), Command::Begin, now()).unwrap();
+    let (after, effects) = transition(M::of(M::QUEUED), Command::Begin(None), now()).unwrap();
     let [
         Effect::Fact(Fact::Require(Guard::Reachable(person))),
         Effect::Fact(Fact::SaveSend(send)),
@@ -222,7 +222,7 @@ fn intent<M: Sample>() {
     assert!(matches!(&hold.what, What::Hold { cents, .. } if *cents == M::PRICE));
     assert_eq!(after.seen().wake_at, Some(now().plus_seconds(UNKNOWN_AFTER_SECONDS)));
     // Tried again: the hold is there already.
-    let (_, effects) = transition(M::tried(), Command::Begin, now()).unwrap();
+    let (_, effects) = transition(M::tried(), Command::Begin(None), now()).unwrap();
     let is_move = |effect: &Effect| matches!(effect, Effect::Fact(Fact::Move(_)));
     assert!(!effects.iter().any(is_move), "{effects:?}");
     let is_second = |effect: &Effect| matches!(effect, Effect::Fact(Fact::SaveSend(send)) if send.n == 2);
@@ -238,16 +238,16 @@ fn the_intent_comes_with_everything_that_it_stands_by() {
 fn plan<M: Sample>() {
     let (mut row, mut at) = (M::of(M::QUEUED), now());
     for delay in M::DELAYS {
-        row = transition(row, Command::Begin, at).unwrap().0;
+        row = transition(row, Command::Begin(None), at).unwrap().0;
         row = transition(row, busy(), at).unwrap().0;
         at = at.plus(*delay);
         assert_eq!((row.seen().phase, row.seen().wake_at), (M::WAITS, Some(at)));
     }
-    row = transition(row, Command::Begin, at).unwrap().0;
+    row = transition(row, Command::Begin(None), at).unwrap().0;
     let (row, effects) = transition(row, busy(), at).unwrap();
     assert_eq!((row.seen().phase, row.seen().attempts), (M::FAILED, M::TRIES));
     assert!(
-        matches!(&effects[..], [Effect::Fact(Fact::Move(back))] if matches!(back.what, What::Settle { cost: Cents(0), .. }))
+        matches!(&effects[..], [Effect::Fact(Fact::Move(back)), Effect::Fact(Fact::CloseAttempt(_))] if matches!(back.what, What::Settle { cost: Cents(0), .. }))
     );
 }
 
@@ -336,7 +336,7 @@ fn ends<M: Sample>() -> Vec<(M, Command<M::Own>, Option<Ending>)> {
                 Some(Ending::NotArrived),
             ),
             (Command::Cancel, Some(Ending::Final)),
-            (Command::Begin, None),
+            (Command::Begin(None), None),
             (Command::Wait(Block::Pause), None),
         ] {
             table.push((waiting.clone(), command, ending));
@@ -376,7 +376,7 @@ fn its_end_is_its_contacts_attempt() {
 
 fn runs<M: Sample>() {
     let runs = |row| {
-        let (_, effects) = transition::<M>(row, Command::Begin, now()).unwrap();
+        let (_, effects) = transition::<M>(row, Command::Begin(None), now()).unwrap();
         effects
             .into_iter()
             .filter(|effect| matches!(effect, Effect::Fact(Fact::Require(Guard::Runs(_)))))

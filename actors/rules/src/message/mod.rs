@@ -13,11 +13,12 @@ pub const INVALID_MESSAGE: &str = "invalid_message";
 
 /// Failures after which nobody is written to again: it may have arrived, or never will, or is not wanted.
 pub fn is_final(code: &str) -> bool {
-    const FINAL: [&str; 6] = [
+    const FINAL: [&str; 7] = [
         "unknown_outcome",
         "invalid_number",
         "recipient_opted_out",
         "recipient_on_dnc",
+        "compliance_blocked",
         "canceled",
         INVALID_MESSAGE,
     ];
@@ -35,6 +36,8 @@ pub enum MessageRejectReason {
     CampaignOver,
     /// Its campaign's hours are over.
     TooLate,
+    /// A rule of the law does not allow it.
+    Law,
     /// The number that it was to come from has been claimed for live use by another workspace.
     Sender,
 }
@@ -48,6 +51,8 @@ pub enum Block {
     Suspension,
     /// Its campaign is paused.
     Pause,
+    /// A rule of the law does not allow it yet.
+    Law,
 }
 
 /// A failure, for the message's `error`.

@@ -6,8 +6,9 @@ use crate::{
 };
 use entities::{
     ids::{CampaignId, ContactId, TenantScoped},
+    law::MessageLegal,
     message_send::Channel,
-    values::{Cents, Moment},
+    values::{Cents, E164, Moment},
 };
 use std::{
     fmt::{Debug, Display},
@@ -46,6 +47,8 @@ pub trait Outgoing: Clone + PartialEq + Unpin + Send + 'static {
     fn stage(&self) -> Stage;
     /// A number in E.164, or an e-mail address in lower case.
     fn address(&self) -> &str;
+    /// The number that it shows.
+    fn shows(&self) -> Option<E164>;
 
     /// It was taken; what was said to that.
     fn taken(self, answer: Option<String>, now: Moment) -> (Self, Vec<Effect>);
@@ -81,9 +84,12 @@ pub struct Seen<M: Outgoing> {
     pub price_cents: Cents,
     pub held_cents: Cents,
     pub cost_cents: Cents,
+    pub error_code: Option<String>,
     pub version: i32,
     pub created_at: Moment,
     pub deleted_at: Option<Moment>,
+    /// What it is in the words of the law; `None`: the service says it by itself.
+    pub legal: Option<MessageLegal>,
 }
 
 /// What of a row moves.
@@ -116,9 +122,11 @@ macro_rules! columns {
                 price_cents: self.price_cents,
                 held_cents: self.held_cents,
                 cost_cents: self.cost_cents,
+                error_code: self.error_code.clone(),
                 version: self.version,
                 created_at: self.created_at,
                 deleted_at: self.deleted_at,
+                legal: self.legal.clone(),
             }
         }
         fn moved(&mut self) -> $crate::message::outgoing::Moved<'_, Self::Phase> {
@@ -148,6 +156,7 @@ macro_rules! unsent_row {
             phase: <$row as $crate::message::outgoing::Outgoing>::QUEUED,
             campaign_id: None,
             contact_id: None,
+            legal: None,
             client_reference_id: None,
             metadata: entities::values::Metadata::default(),
             scheduled_at: None,

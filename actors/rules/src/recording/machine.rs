@@ -10,7 +10,7 @@ use crate::{
 use entities::{
     Result,
     ids::{RecordingId, TenantScoped},
-    recording::{Model as Recording, PurgeReason, Status},
+    recording::{Model as Recording, PurgeReason, Status, Synthetic},
     session,
     values::Moment,
 };
@@ -53,6 +53,8 @@ pub struct Stored {
     pub duration_ms: i64,
     pub bytes: i64,
     pub sha256: String,
+    /// What it says of itself.
+    pub synthetic: Synthetic,
 }
 
 /// Tries to store a sound that was made for that; then there is none.
@@ -209,6 +211,7 @@ fn complete(mut row: Recording, stored: Stored, now: Moment) -> (Recording, Vec<
     row.duration_ms = Some(stored.duration_ms);
     row.bytes = Some(stored.bytes);
     row.sha256 = Some(stored.sha256);
+    row.synthetic = Some(stored.synthetic);
     row.completed_at = Some(now);
     row.wake_at = row.purge_after;
     let call = stored.call;

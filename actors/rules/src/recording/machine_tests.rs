@@ -4,11 +4,12 @@ use crate::{effect::Fact, event::Event};
 use entities::{
     agent::Channels,
     ids::{AgentId, RecordingId, SessionId, TenantId},
+    recording::{Sound, SyntheticVoice, VoiceKind},
     session::{Consent, Direction, Options, Phase},
     values::{Cents, Env, Metadata, Variables},
 };
 use proptest::prelude::*;
-use std::time::Duration;
+use std::{collections::BTreeMap, time::Duration};
 use uuid::Uuid;
 
 fn at(seconds: i64) -> Moment {
@@ -49,6 +50,7 @@ fn born(purge: Option<(i64, PurgeReason)>) -> Recording {
         duration_ms: None,
         bytes: None,
         sha256: None,
+        synthetic: None,
         purge_after: purge.map(|(seconds, _)| at(seconds)),
         purge_reason: purge.map(|(_, reason)| reason),
         error: None,
@@ -59,6 +61,20 @@ fn born(purge: Option<(i64, PurgeReason)>) -> Recording {
     }
 }
 
+fn synthetic() -> Synthetic {
+    Synthetic {
+        synthetic: true,
+        channels: BTreeMap::from([("mono".into(), Sound::Everybody)]),
+        voice: SyntheticVoice {
+            id: "builtin:tones".into(),
+            kind: VoiceKind::Builtin,
+            provider: "tones".into(),
+            model: None,
+            watermark: false,
+        },
+    }
+}
+
 fn stored() -> Command {
     Command::Stored(Stored {
         call: Arc::new(call()),
@@ -66,6 +82,7 @@ fn stored() -> Command {
         duration_ms: 90_400,
         bytes: 1_440_044,
         sha256: "ab".repeat(32),
+        synthetic: synthetic(),
     })
 }
 fn store_failed() -> Command {

@@ -5,8 +5,10 @@ use super::{
 };
 use bytes::Bytes;
 use entities::{
+    agent::ConsentMode,
     evaluation,
     ids::{FunctionId, RecordingId},
+    law::DisclosureKind,
     session::{AnsweredBy, EndReason, EndedBy, Evaluator, Quality, Status},
     transcript::{Invocation, ToolCall},
     values::{Cents, E164, Metadata, Moment},
@@ -80,6 +82,10 @@ pub enum Command {
     /// It was committed, and too late to be placed: whatever stalled, nobody is called at another moment than was decided.
     /// Of the dial that was decided for that moment.
     Requeue { dialed_at: Moment },
+    /// The service has said something by itself that the law wants said.
+    Disclosed(Disclosed),
+    /// It was told that the call is recorded, or asked whether it may be.
+    ConsentAsked { basis: ConsentMode },
     /// Something for the timeline.
     Note { kind: &'static str, detail: String },
     /// The other side has put us on hold, or is back.
@@ -89,6 +95,13 @@ pub enum Command {
     /// The first sound of ours was sent so many milliseconds after the other side's greeting had ended; where it has not `greeted`,
     /// after the pick-up. Source: 16 CFR 310.4(b)(4)(iii), which gives two seconds for it.
     FirstSound { ms: u32, greeted: bool },
+    /// Two seconds have passed since the other side's greeting, or the pick-up, without a sound of ours.
+    KeptWaiting,
+    /// The agent has nothing to say to whoever has picked up: what it thinks with has failed before its first word, or was too late.
+    /// `played`: the message that stands ready for that is said instead.
+    LeftAlone { played: bool },
+    /// What was taken for a machine by its sound has said what no machine says.
+    Doubt,
     /// How well the other side can be heard, over the call so far.
     Quality(Quality),
     /// The message has been said to the machine.
@@ -111,6 +124,20 @@ pub enum Command {
     Label(Metadata),
     /// The API wants it, and what was said, gone.
     Delete,
+}
+
+/// One utterance of the service's.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Disclosed {
+    pub kinds: Vec<DisclosureKind>,
+    /// BCP 47, of the words.
+    pub language: String,
+    /// Lower-case hexadecimal, of the words in UTF-8.
+    pub text_sha256: String,
+    pub began: Moment,
+    /// It had been heard whole then, or was cut off.
+    pub ended: Moment,
+    pub is_cut_off: bool,
 }
 
 /// A function's answer, or that there is none.
@@ -219,6 +246,8 @@ pub enum RejectReason {
     /// It lies where the workspace may not call.
     OutOfReach,
     OnDnc,
+    /// A rule of the law does not allow it.
+    AgainstTheLaw,
     CapReached,
     OutsideHours,
     CampaignOver,

@@ -33,6 +33,16 @@ pub struct Log {
     pub quality: Option<Quality>,
     /// How long after the greeting the first sound of ours was sent, in milliseconds.
     pub first_sound_ms: Option<u32>,
+    /// Whoever has picked up was kept waiting for it for two seconds.
+    pub was_kept_waiting: bool,
+    /// The agent had nothing to say; was the message played that stands ready for that?
+    pub left_alone: Option<bool>,
+    /// What was taken for a machine may have been a person.
+    pub has_doubt: bool,
+    /// Turned down for the number that the call showed, which is no matter of the person's.
+    pub is_blocked: bool,
+    /// Turned down by the person, whose phone rang.
+    pub is_declined: bool,
     /// Functions whose answers are awaited: call, name, since when.
     awaited: Vec<(String, String, Moment)>,
 }

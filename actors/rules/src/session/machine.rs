@@ -17,6 +17,9 @@
 //! else has taken over while we carry both sides, or the agent is saying good-bye because the other side wants no more calls or no
 //! recording.
 mod aftermath;
+mod answered;
+mod closing;
+mod disclosing;
 mod ending;
 mod evaluating;
 mod hold;
@@ -33,14 +36,14 @@ pub use waiting::known_by;
 pub use wishes::leaving;
 
 use super::{
-    command::{Abandoned, Command, Disposition, Evaluated, Refusal, RejectReason, Return, SipAnswer, TimedOut},
+    command::{Abandoned, Command, Disclosed, Disposition, Evaluated, Refusal, RejectReason, Return, SipAnswer, TimedOut},
     latency::TurnMarks,
     log::{Answered, Log, Utterance},
 };
 use crate::{
     barred::{self, Whom},
     contact::machine::{Attempt, Ending},
-    effect::{CallCount, Effect, Fact, Hint, Work},
+    effect::{CallCount, Effect, Fact, Hint, Placed, Work},
     event::{
         FunctionTimeout, SessionConsentRefused, SessionCreated, SessionDispositionSet, SessionEnded, SessionFailed,
         SessionOptOutDetected, SessionOptOutRecordingPendingPurge, SessionStarted, SessionTransferInitiated,
@@ -49,6 +52,8 @@ use crate::{
     voice_clone::machine::ALWAYS_THERE,
 };
 use aftermath::*;
+use answered::*;
+use disclosing::*;
 use ending::*;
 use entities::{
     Error, Result,
@@ -61,7 +66,7 @@ use entities::{
     session::{
         AnsweredBy, Consent, Direction, EndReason, EndedBy, Evaluator, Model as Row, Quality, Status, VoicemailAction,
     },
-    transcript::{ToolCall, Turn},
+    transcript::{Speaker, ToolCall, Turn},
     values::{Cents, E164, Env, Metadata, Moment},
 };
 use evaluating::*;

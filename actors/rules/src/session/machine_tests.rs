@@ -1,5 +1,9 @@
 //! What a session does, line by line. Beside it: what its ends tell, what happens in a talk, what its row says, and what holds
 //! for every session, whatever happens to it.
+#[path = "machine_tests/abandoned.rs"]
+mod abandoned;
+#[path = "machine_tests/disclosed.rs"]
+mod disclosed;
 #[path = "machine_tests/ends.rs"]
 mod ends;
 #[path = "machine_tests/life.rs"]
@@ -15,6 +19,7 @@ use super::*;
 use entities::{
     agent::Channels,
     ids::{AgentId, CampaignId, ContactId, FunctionId, NumberId, RoomId, TenantId},
+    law::DisclosureKind,
     session::{Direction, Options, Phase as StoredPhase, Recorded},
     transcript::{Invocation, InvocationStatus, Speaker},
     values::{Env, Metadata, Variables},
@@ -40,7 +45,7 @@ fn call() -> Row {
         client_reference_id: None, variables: Variables::default(), metadata: Metadata::default(),
         ring_timeout_seconds: 30, max_duration_seconds: 600, scheduled_at: None, queue_ttl_seconds: 300,
         timezone: None, price_cents_per_minute: 10, hold_cents: Cents(0), queued_until: None, dialed_at: None, picked_up_at: None, started_at: None, bridged_at: None,
-        ended_at: None, duration_seconds: 0, latency: None, quality: None, actual_cost_cents: Cents(0), error_code: None, error_message: None, sip_code: None, q850: None,
+        ended_at: None, duration_seconds: 0, latency: None, quality: None, first_sound_ms: None, abandoned: None, actual_cost_cents: Cents(0), error_code: None, error_message: None, sip_code: None, q850: None,
         consent: Consent::NotRequired, options: Options { silence_seconds: 30, ..Options::default() },
         disposition_code: None, disposition_note: None, disposition_by: None, recording_id: None, opted_out_at: None,
         purge_after: None, deleted_at: None,
@@ -309,8 +314,26 @@ fn refuse_with(refusal: Refusal, (code, reason, q850): (u16, &str, Option<u8>)) 
     let sip = Some(SipAnswer { code, reason, q850 });
     Command::Refuse { refusal, sip }
 }
+/// The service has said what it is, from second 11 on.
+fn disclosed_until(seconds: i64) -> Command {
+    Command::Disclosed(super::Disclosed {
+        kinds: vec![DisclosureKind::Ai, DisclosureKind::Name],
+        language: "en-US".into(),
+        text_sha256: "ab".repeat(32),
+        began: at(11),
+        ended: at(seconds),
+        is_cut_off: false,
+    })
+}
+fn consent_asked() -> Command {
+    let basis = ConsentMode::Verbal;
+    Command::ConsentAsked { basis }
+}
 fn first_sound() -> Command {
     Command::FirstSound { ms: 740, greeted: true }
+}
+fn left_alone() -> Command {
+    Command::LeftAlone { played: true }
 }
 fn heard_well() -> Command {
     Command::Quality(Quality::of((1, 400), 12, Some(80)))
@@ -398,8 +421,8 @@ fn commands() -> Vec<Command> {
         Consent(false) => opt_out(), OptOut { .. } => look_up(25), Call { .. } => found(false),
         Return(super::Return { timed_out: None, .. }) => found(true), Return(_) => transfer_to_sales(),
         Transfer { .. } => Transferred, Transferred => bridge_to_sales(), Bridge { .. } => BridgeEnded, BridgeEnded => nobody_there(), TransferFailed { .. } => dispose("sold"),
-        Dispose { .. } => note_answer("seats"), NoteAnswer(_) => press(), Note { .. } => Hold(true), Hold(true) => Hold(false), Hold(false) => answered_after(700),
-        Measure(_) => first_sound(), FirstSound { .. } => heard_well(), Quality(_) => MessageLeft, MessageLeft => fault(),
+        Dispose { .. } => note_answer("seats"), NoteAnswer(_) => disclosed_until(14), Disclosed(_) => consent_asked(), ConsentAsked { .. } => press(), Note { .. } => Hold(true), Hold(true) => Hold(false), Hold(false) => answered_after(700),
+        Measure(_) => first_sound(), FirstSound { .. } => KeptWaiting, KeptWaiting => left_alone(), LeftAlone { .. } => Doubt, Doubt => heard_well(), Quality(_) => MessageLeft, MessageLeft => fault(),
         Break { .. } => HangUp(EndedBy::Caller), HangUp(_) => End, End => Shutdown, Shutdown => expire(),
         Abandon(_) => lose_at(20), Lose { .. } => evaluated("sold", Evaluator::Llm), Evaluate(_) => label(), Label(_) => Delete, Delete => return None,
     });
@@ -471,20 +494,20 @@ const NOT_LEAVING_A_MESSAGE: &[&str] = &[
 /// An end's effects in the documented order: facts (the call's count, what was said, how it ended, what it cost, the contact's
 /// move, what was recorded), then work, then hints. The slot's hint comes from the queue too: the dispatcher may have given it one at
 /// that very moment.
-const UNDIALLED: &str = "session.failed, FinishAttempt, SlotFreed, ContactWaits, OverheardEnd";
-const UNANSWERED: &str = "session.failed, CountCall, FinishAttempt, HangUp, SlotFreed, ContactWaits, OverheardEnd";
+const UNDIALLED: &str = "session.failed, CloseAttempt, FinishAttempt, SlotFreed, ContactWaits, OverheardEnd";
+const UNANSWERED: &str = "session.failed, CountCall, CloseAttempt, FinishAttempt, HangUp, SlotFreed, ContactWaits, OverheardEnd";
 const NOTED_UNANSWERED: &str =
-    "SaveTranscript, session.failed, CountCall, FinishAttempt, HangUp, SlotFreed, ContactWaits, OverheardEnd";
-const SILENT: &str = "session.ended, Settle, CountCall, FinishAttempt, HangUp, SlotFreed, OverheardEnd";
-const SPOKEN: &str = "SaveTranscript, session.ended, Settle, CountCall, FinishAttempt, HangUp, SlotFreed, OverheardEnd";
+    "SaveTranscript, session.failed, CountCall, CloseAttempt, FinishAttempt, HangUp, SlotFreed, ContactWaits, OverheardEnd";
+const SILENT: &str = "session.ended, Settle, CountCall, CloseAttempt, FinishAttempt, HangUp, SlotFreed, OverheardEnd";
+const SPOKEN: &str = "SaveTranscript, session.ended, Settle, CountCall, CloseAttempt, FinishAttempt, HangUp, SlotFreed, OverheardEnd";
 const RECORDED: &str =
-    "session.ended, Settle, CountCall, FinishAttempt, SaveRecording, KeepSounds, HangUp, SlotFreed, OverheardEnd";
-const NOTED_AND_RECORDED: &str = "SaveTranscript, session.ended, Settle, CountCall, FinishAttempt, SaveRecording, KeepSounds, HangUp, SlotFreed, OverheardEnd";
-const UNHEARD: &str = "session.failed, Settle, CountCall, FinishAttempt, HangUp, SlotFreed, ContactWaits, OverheardEnd";
+    "session.ended, Settle, CountCall, CloseAttempt, FinishAttempt, SaveRecording, KeepSounds, HangUp, SlotFreed, OverheardEnd";
+const NOTED_AND_RECORDED: &str = "SaveTranscript, session.ended, Settle, CountCall, CloseAttempt, FinishAttempt, SaveRecording, KeepSounds, HangUp, SlotFreed, OverheardEnd";
+const UNHEARD: &str = "session.failed, Settle, CountCall, CloseAttempt, FinishAttempt, HangUp, SlotFreed, ContactWaits, OverheardEnd";
 const CUT_OFF: &str =
-    "SaveTranscript, session.failed, Settle, CountCall, FinishAttempt, HangUp, SlotFreed, ContactWaits, OverheardEnd";
+    "SaveTranscript, session.failed, Settle, CountCall, CloseAttempt, FinishAttempt, HangUp, SlotFreed, ContactWaits, OverheardEnd";
 /// A call that no contact asked for.
-const FORGOTTEN: &str = "session.failed, SlotFreed, OverheardEnd";
+const FORGOTTEN: &str = "session.failed, CloseAttempt, SlotFreed, OverheardEnd";
 const INCOMING_MISSED: &str =
     "CountInbound, InboundCounted, session.failed, CountCall, HangUp, SlotFreed, OverheardEnd";
 /// Whoever places calls hears that there is no room before it hears of a free slot and a waiting call.
@@ -594,6 +617,10 @@ fn before_the_talk() -> Vec<Line> {
         (&["picked up"], PickUp, 7, Unchanged), // a carrier repeats itself
         (&["picked up"], Ring, 7, Unchanged),
         (&["picked up"], press(), 7, Same("")),
+        (&["picked up"], KeptWaiting, 9, Same("")),
+        (&["picked up"], Doubt, 9, Same("")),
+        (&["dialing", "ringing", "to leave a message", "to talk to a machine", "incoming"], KeptWaiting, 9, Unchanged),
+        (&["dialing", "ringing", "to leave a message", "to talk to a machine", "incoming"], Doubt, 9, Unchanged),
         (DIALED, heard_well(), 16, Same("")),
         (DIALED, Hold(true), 16, Unchanged),
         (DIALED, Hold(false), 16, Unchanged),
@@ -685,8 +712,14 @@ fn in_the_talk() -> Vec<Line> {
         (CONVERSING, dispose("sold"), 16, Same("")),
         (CONVERSING, note_answer("seats"), 16, Same("")),
         (CONVERSING, press(), 16, Same("")),
+        (CONVERSING, disclosed_until(14), 16, Same("")),
+        // kept of a call whose law is known, and of no other
+        (CONVERSING, consent_asked(), 16, Unchanged),
         (CONVERSING, answered_after(700), 16, Same("")),
         (CONVERSING, first_sound(), 16, Same("")),
+        (CONVERSING, KeptWaiting, 16, Same("")),
+        (CONVERSING, left_alone(), 16, Same("")),
+        (CONVERSING, Doubt, 16, Unchanged), // it is known by now who it is
         (CONVERSING, heard_well(), 16, Same("")),
         (CONVERSING, Hold(true), 16, Same("")),
         (CONVERSING, Hold(false), 16, Unchanged),
@@ -806,11 +839,11 @@ fn after_the_end() -> Vec<Line> {
     use Command::*;
     use crate::session::command::RejectReason::*;
     let late = [
-        PickUp, bridge_to_sales(), BridgeEnded, Hold(true), first_sound(), heard_well(),
+        PickUp, bridge_to_sales(), BridgeEnded, Hold(true), first_sound(), KeptWaiting, left_alone(), Doubt, heard_well(),
         dispatch_at(50), extend_by(5), postpone_to(400), Release, Reject(OutsideHours), Ring, answer_by(AnsweredBy::Human),
         answer_by(AnsweredBy::Voicemail), refuse(Refusal::Busy), refuse(Refusal::Congested), refuse(Refusal::NotPlaced), requeue_of(0), said(), saying(0), spoken(0, 900, None), interrupt(), understood(), user_speaking(61),
         Consent(true), look_up(60), found(false), found(true), Transferred, nobody_there(),
-        dispose("sold"), note_answer("seats"), press(), answered_after(700), MessageLeft, fault(), HangUp(EndedBy::Caller), Shutdown, lose_at(20), expire(),
+        dispose("sold"), note_answer("seats"), disclosed_until(60), consent_asked(), press(), answered_after(700), MessageLeft, fault(), HangUp(EndedBy::Caller), Shutdown, lose_at(20), expire(),
     ];
     let mut lines: Vec<Line> = late.map(|command| (&["ended"] as &[&str], command, 50, Unchanged)).into();
     lines.extend([
@@ -822,7 +855,7 @@ fn after_the_end() -> Vec<Line> {
         (&["ended"], opt_out(), 50, Same(OPTED_OUT)),
         (&["ended"], Consent(false), 50, Same("session.consent_refused")),
         // what is found out later, and what is to be forgotten
-        (&["ended"], evaluated("sold", Evaluator::Llm), 50, Same("DisposeContact, session.disposition_set")),
+        (&["ended"], evaluated("sold", Evaluator::Llm), 50, Same("DisposeContact, session.disposition_set, CloseAttempt")),
         (&["ended"], Delete, 50, Same("Forget")),
     ]);
     lines

@@ -46,16 +46,24 @@ pub fn options(agent: &Definition, asked: CallOverrides<'_>) -> Options {
             .map(|days| days.get()),
         transfers: asked.recording.transfers.unwrap_or(own.transfers),
     });
+    let dispositions = match asked.dispositions {
+        [] => agent.dispositions.as_slice(),
+        own => own,
+    };
+    let declined = dispositions.iter().filter(|one| one.declined);
     Options {
         recording,
         silence_seconds: agent.silence.hangup_after_seconds.get(),
         voicemail: asked.voicemail,
         has_dispositions: !(agent.dispositions.is_empty() && asked.dispositions.is_empty()),
         has_questions: !agent.questions.is_empty(),
+        declined_codes: declined.map(|one| one.code.to_string()).collect(),
+        safe_harbour: None,
         dispositions: asked.dispositions.to_vec(),
         sandbox: asked.sandbox,
         number_id: None,
         trace: None,
+        legal: None,
     }
 }
 

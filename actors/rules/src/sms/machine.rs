@@ -102,6 +102,9 @@ impl Outgoing for Sms {
     fn address(&self) -> &str {
         self.to_number.as_str()
     }
+    fn shows(&self) -> Option<E164> {
+        self.from_number.clone()
+    }
 
     fn taken(self, id: Option<String>, now: Moment) -> (Self, Vec<Effect>) {
         let mut row = identified(self, id);
@@ -112,7 +115,9 @@ impl Outgoing for Sms {
         (row.error_code, row.error_message) = (None, None);
         row.sent_at = row.sent_at.or(Some(now));
         let price = row.price_cents;
-        let effects = machine::settle(&mut row, price);
+        let mut effects = machine::settle(&mut row, price);
+        // Nothing more may ever be reported: this is what came of it until then.
+        effects.push(machine::outcome(&row, now));
         (row, effects)
     }
     /// The answer after the report: it still tells the provider's id.
@@ -221,5 +226,6 @@ fn progress(mut row: Sms, report: Report, now: Moment) -> (Sms, Vec<Effect>) {
     if is_awaited {
         effects.extend(machine::finish_attempt(&row));
     }
+    effects.push(machine::outcome(&row, now));
     (row, effects)
 }

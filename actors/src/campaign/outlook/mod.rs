@@ -7,6 +7,7 @@ pub use law::{LawCount, LawCounts};
 
 use crate::{
     deps::Deps,
+    legal::{self, Asked},
     people::{People, people},
 };
 use entities::{
@@ -22,6 +23,7 @@ use rules::{
     dispatch::concurrency::Concurrency,
     eligibility::{self, ContactRecord, RING_MS, Rule, Verdict},
     hours::{self, CallingHours, Rules},
+    law::LegalTerms,
 };
 use std::{
     collections::HashMap,
@@ -71,7 +73,8 @@ const MOST_WAITS: usize = 16;
 pub async fn look(deps: &Deps, row: &Row) -> Result<Outlook> {
     let (db, now) = (&deps.db.read, deps.clock.now());
     let tenant = tenant::load(db, row.tenant_id).await?;
-    let rules = Rules::new(&row.plan.schedule, row.env, tenant.timezone);
+    let legal = legal::of_campaign(deps, db, row).await?;
+    let rules = Rules::new(&row.plan.schedule, row.env, tenant.timezone).under(legal::hours(&legal));
     let terms = eligibility::Terms {
         caps: &row.plan.caps,
         ends_at: rules.ends_at,
@@ -84,6 +87,7 @@ pub async fn look(deps: &Deps, row: &Row) -> Result<Outlook> {
         deps,
         row,
         rules: &rules,
+        legal: &legal,
         terms,
         starts: row.plan.schedule.starts_at.map_or(now, |at| at.max(now)),
         now,
@@ -127,6 +131,9 @@ struct List<'a> {
     deps: &'a Deps,
     row: &'a Row,
     rules: &'a Rules,
+    legal: &'a LegalTerms,
+    /// How many each rule of the law keeps from being reached.
+    barred_by: BTreeMap<String, i64>,
     terms: eligibility::Terms<'a>,
     starts: Moment,
     now: Moment,
@@ -178,10 +185,22 @@ impl List<'_> {
             itself: None,
         };
         let known = addresses.iter().flatten().cloned().collect();
-        let known = people(self.deps, &self.deps.db.reports, whom, known, self.now).await?;
+        let mut known = people(self.deps, &self.deps.db.reports, whom, known, self.now).await?;
+        let each = page.iter().zip(&addresses);
+        let asked: Vec<Asked> = each
+            .filter_map(|(contact, address)| Some(Asked::of(contact, address.clone()?)))
+            .collect();
+        legal::learn(self.deps, whom.owner, self.legal, &asked, (&mut known, self.now)).await?;
+        let mut asked = asked.iter();
         for (contact, address) in page.into_iter().zip(addresses) {
-            let record = address.and_then(|address| known.get(&address)).cloned();
-            self.add(&contact, record.unwrap_or_default());
+            let record = address.as_ref().and_then(|address| known.get(address)).cloned();
+            let mut record = record.unwrap_or_default();
+            if let Some(asked) = address.and_then(|_| asked.next()) {
+                let judged = self.legal.judged(asked.whom(), &record, None, self.starts);
+                self.law.add(&judged.judgement);
+                record.judgement = self.legal.is_enforced.then_some(judged.judgement);
+            }
+            self.add(&contact, record);
         }
         Ok(())
     }
@@ -262,7 +281,7 @@ impl List<'_> {
         for _ in 0..MOST_WAITS {
             // Whether its group is open then is known.
             let rules = match (due, group.opens_at) {
-                (None, Some(_)) => &Rule::ALL[..6],
+                (None, Some(_)) => Rule::BUT_HOURS,
                 _ => &Rule::ALL[..],
             };
             let Some((rule, verdict)) = eligibility::first_no(rules, record, &group.calling_hours, &self.terms, at)

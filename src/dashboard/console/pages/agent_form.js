@@ -115,7 +115,8 @@ const Disposition = ({ at, disposition }) => html`
     <${Words} name="${at}.code" value=${disposition.code} required maxlength="64" spellcheck=${false} />
     <${Words} name="${at}.label" value=${disposition.label} maxlength="200" />
   </div>
-  <${Long} name="${at}.description" value=${disposition.description} rows="2" maxlength="1000" />`;
+  <${Long} name="${at}.description" value=${disposition.description} rows="2" maxlength="1000" />
+  <${Box} name="${at}.declined" value=${disposition.declined} />`;
 
 const Target = ({ at, target }) => html`
   <div class="pair">

@@ -67,7 +67,7 @@ function Judge({ session, agent, campaign, reload, close }) {
 
 export function Outcome({ session, agent, campaign, inMoney, reload }) {
   const [isAsked, setIsAsked] = useState(false);
-  const { latency, quality, error, disposition_code: code, disposition_by: by } = session;
+  const { latency, quality, first_sound_ms: firstSound, abandoned, error, disposition_code: code, disposition_by: by } = session;
   return html`
     <section class="stack tight" aria-labelledby="outcome"><h2 id="outcome">${text.outcome}</h2>
       <${Facts} of=${[
@@ -79,6 +79,8 @@ export function Outcome({ session, agent, campaign, inMoney, reload }) {
         [facts.consent, text.consent(session.consent)],
         [facts.cost, money(session.actual_cost_cents, inMoney)],
         [facts.latency, latency && text.latency(latency.p50_ms, latency.p95_ms)],
+        [facts.firstSound, firstSound !== null && text.firstSound(firstSound)],
+        [facts.abandoned, abandoned && html`<span class="error">${text.abandoned(abandoned)}</span>`],
         [facts.quality, quality && text.quality(quality.loss_percent, quality.jitter_ms, quality.round_trip_ms)],
       ]} />
       ${session.ended_at && mayWrite() && html`

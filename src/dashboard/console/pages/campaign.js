@@ -139,6 +139,8 @@ function Hours({ hours, isPhone }) {
     </details>`;
 }
 
+const abandoned = ({ abandoned: calls, answered_live: live, rate }) => text.abandoned(count(calls), count(live), rate !== null && percent(rate));
+
 function Counts({ counts }) {
   const label = words.campaigns.progress(count(doneOf(counts)), count(counts.total));
   return html`
@@ -163,6 +165,8 @@ export function Campaign({ id }) {
           [text.facts.slots, isPhone ? text.slotsOf(count(stats.slots.in_use), count(stats.slots.limit)) : null],
           [text.facts.limiting, campaign.status === 'running' ? stats.limiting_factor ? text.limiting(stats.limiting_factor) : text.notLimited : null],
           [text.facts.answered, isPhone ? percent(stats.answer_rate) : null],
+          [text.facts.abandonedDay, isPhone && abandoned(stats.abandonment.last_24_hours)],
+          [text.facts.abandonedMonth, isPhone && abandoned(stats.abandonment.last_30_days)],
           [text.facts.cost, money(stats.cost_cents, inMoney)],
           [text.facts.finish, stats.expected_finish_at && time(stats.expected_finish_at)],
         ]} />

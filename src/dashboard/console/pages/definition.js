@@ -54,6 +54,8 @@ export function definitionFrom(values, { function_ids: before }) {
     function_ids: [...before.filter((id) => chosen.includes(id)), ...chosen.filter((id) => !before.includes(id))],
     dispositions: rowsOf(values, 'dispositions', 'code', (at) => ({
       code: textOf(values, `${at}.code`), label: someText(values, `${at}.label`), description: someText(values, `${at}.description`),
+      // As the API shows it: only where it is so.
+      ...(values.has(`${at}.declined`) && { declined: true }),
     })),
     questions: rowsOf(values, 'questions', 'key', (at) => ({
       key: textOf(values, `${at}.key`), text: textOf(values, `${at}.text`), type: values.get(`${at}.type`),

@@ -6,7 +6,8 @@ import { Choice, Heading, Loaded, More, Table, Time, useAct, usePages } from '..
 import { go, place, to } from '../place.js';
 import { words } from '../words.js';
 import { ImportDialog, ImportProgress } from './dnc_import.js';
-import { written } from './lines.js';
+import { Moment, momentOf } from './hours.js';
+import { sentence, written } from './lines.js';
 
 const text = words.dnc;
 const SOURCES = ['manual', 'import', 'opt_out_voice', 'sms_stop', 'unsubscribe'];
@@ -66,7 +67,9 @@ function Found({ of: { who, entry }, ask }) {
 
 function Add({ who, close, done }) {
   const act = async (values) => {
-    const body = { ...named(written(values, 'who') ?? ''), channels: values.getAll('channels'), reason: written(values, 'reason') };
+    const body = {
+      ...named(written(values, 'who') ?? ''), channels: values.getAll('channels'), reason: written(values, 'reason'), requested_at: momentOf(values, 'requested_at'),
+    };
     await done(await call('POST', '/dnc', body).catch(atWho));
   };
   return html`
@@ -77,6 +80,7 @@ function Add({ who, close, done }) {
         <p class="hint">${text.adding.channelsHint}</p>
       </fieldset>
       <${Area} name="reason" label=${text.columns.reason} hint=${text.adding.reasonHint} maxlength="500" rows="2" />
+      <${Moment} name="requested_at" label=${text.adding.requested} hint=${text.adding.requestedHint} />
     <//>`;
 }
 
@@ -172,7 +176,7 @@ export function DoNotCall() {
         ? html`<${Table} label=${text.title} columns=${Object.values(columns)} rows=${entries.map(isGone ? goneRow : row)} /><${More} next=${pages.next} />`
         : html`<p class="empty panel">${isGone ? text.noneGone : asked.q || asked.source ? text.none : text.empty}</p>`}<//>
     </section>
-    ${dialog?.add !== undefined && html`<${Add} who=${dialog.add} close=${close} done=${(entry) => changed(text.added(whoOf(entry), channelsOf(entry)))} />`}
+    ${dialog?.add !== undefined && html`<${Add} who=${dialog.add} close=${close} done=${(entry) => changed([text.added(whoOf(entry), channelsOf(entry)), entry.warning && sentence(entry.warning)].filter(Boolean).join(' '))} />`}
     ${dialog?.remove && html`<${Remove} entry=${dialog.remove} close=${close} done=${() => changed(text.removed(whoOf(dialog.remove)))} />`}
     ${dialog?.load && html`<${ImportDialog} close=${close} done=${follow} />`}`;
 }

@@ -1,4 +1,4 @@
-// A file of numbers and addresses that is read into the do-not-call list, and how far that is.
+// A file that is read into the do-not-call list, or into the consents, and how far that is.
 import { ask, call } from '../api.js';
 import { ApiError } from '../../common.js';
 import { Field, FormDialog } from '../form.js';
@@ -12,7 +12,8 @@ import { look, pieces } from './csv.js';
 import { Refused, isRunning } from './imports.js';
 import { sentence } from './lines.js';
 
-const text = words.dnc.importing;
+/** Where a file goes, and what is said of it. */
+const DNC = { page: 'dnc', path: '/dnc/import', text: words.dnc.importing };
 /** Imports that a workspace has at once. */
 const MOST = 10;
 /** Refused rows that do not hide the list below them. */
@@ -31,7 +32,7 @@ function shapeOf({ first: [{ cells }] }) {
 }
 
 /** The file as the API takes it. */
-async function readOf(file) {
+async function readOf(file, text) {
   const found = await look(file, '', () => {});
   const all = [];
   for await (const piece of pieces(file, found, shapeOf(found), () => {})) {
@@ -41,15 +42,16 @@ async function readOf(file) {
   return all;
 }
 
-export function ImportDialog({ close, done }) {
+export function ImportDialog({ into = DNC, close, done }) {
+  const { text, page, path } = into;
   const act = async (values) => {
     // Where it was chosen: the person may go elsewhere meanwhile.
     const { slug, env } = place.value;
-    const isHere = () => slug === place.value.slug && env === place.value.env && place.value.page === 'dnc';
+    const isHere = () => slug === place.value.slug && env === place.value.env && place.value.page === page;
     const ids = [];
     try {
-      for (const piece of await readOf(values.get('file'))) {
-        ids.push((await ask('POST', `/t/${encodeURIComponent(slug)}/${env}/dnc/import`, piece)).id);
+      for (const piece of await readOf(values.get('file'), text)) {
+        ids.push((await ask('POST', `/t/${encodeURIComponent(slug)}/${env}${path}`, piece)).id);
       }
     } catch (error) {
       const said = sentence(error.message);
@@ -78,7 +80,7 @@ function whole(jobs) {
 }
 
 /** How far they are; `done` when all are through, `close` to look at them no more. */
-export function ImportProgress({ ids, done, close }) {
+export function ImportProgress({ ids, of: { text } = DNC, done, close }) {
   const load = async () => whole(await Promise.all(ids.map((id) => call('GET', `/imports/${encodeURIComponent(id)}`))));
   const loaded = useLoad(load, [ids.join()]);
   const isOver = loaded.data?.isRunning === false;

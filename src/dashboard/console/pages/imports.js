@@ -7,7 +7,7 @@ import { go, place, to } from '../place.js';
 import { words } from '../words.js';
 
 const text = words.imports;
-const KINDS = ['contacts', 'dnc'];
+const KINDS = ['contacts', 'dnc', 'consents'];
 const STATUSES = ['running', 'completed', 'failed'];
 /** Refused rows that a page lists; a file has the others. */
 const SHOWN = 50;
@@ -59,7 +59,7 @@ export function Refused({ rejections, isCut, download, name, heading = 'h2' }) {
 }
 
 const subjectOf = ({ kind, campaign_id: campaign }, name = text.kind(kind)) => html`
-  <a href=${kind === 'dnc' ? to('dnc') : to('campaigns', campaign)}>${name}</a>`;
+  <a href=${kind === 'contacts' ? to('campaigns', campaign) : to(kind)}>${name}</a>`;
 
 export function ImportTable({ imports, label }) {
   return html`<${Table} label=${label} columns=${Object.values(text.columns)} rows=${imports.map((job) => ({
@@ -107,7 +107,7 @@ export function Import({ id }) {
       ${isRunning(job) && html`<div class="whole"><${Progress} done=${job.progress} total=${1} label=${shareOf(job)} /><span>${shareOf(job)}</span></div>`}
       ${job.error && html`<p class="error block" role="alert">${text.stopped(job.error)}</p>`}
       <${Facts} of=${[
-        [text.facts.where, (job.kind === 'dnc' || campaign) && subjectOf(job, campaign?.name)], [text.facts.by, job.created_by],
+        [text.facts.where, (job.kind !== 'contacts' || campaign) && subjectOf(job, campaign?.name)], [text.facts.by, job.created_by],
         [text.columns.began, html`<${Time} of=${job.created_at} />`], [text.facts.ended, job.ended_at && html`<${Time} of=${job.ended_at} />`],
         [text.columns.rows, count(job.rows)], [text.columns.accepted, count(job.accepted)], [text.columns.duplicates, count(job.duplicates)],
         [text.columns.rejected, count(job.rejected)], [text.facts.delimiter, text.delimiter(job.delimiter)],

@@ -1,6 +1,6 @@
 import { call, mayWrite, query } from '../api.js';
 import { Area, Field, FormDialog, Select } from '../form.js';
-import { count, percent } from '../format.js';
+import { count, percent, time } from '../format.js';
 import { html, useState } from '../html.js';
 import { everything } from '../lists.js';
 import { useLive } from '../live.js';
@@ -41,12 +41,14 @@ function Settings({ number, given, isNew }) {
     <${Select} name="inbound.without_agent" label=${text.fields.withoutAgent} options=${otherwise} defaultValue=${inbound.without_agent ?? 'busy'} />
     <${Select} name="inbound.without_slot" label=${text.fields.withoutSlot} options=${otherwise} defaultValue=${inbound.without_slot ?? 'busy'} />
     <${Area} name="inbound.message" label=${text.fields.message} hint=${text.hints.message} maxlength="1000" rows="2" defaultValue=${inbound.message ?? ''} />
-    <${Field} name="inbound.language" label=${text.fields.language} hint=${text.hints.language} maxlength="35" defaultValue=${inbound.language ?? ''} />`;
+    <${Field} name="inbound.language" label=${text.fields.language} hint=${text.hints.language} maxlength="35" defaultValue=${inbound.language ?? ''} />
+    <${Field} name="sms.registration_id" label=${text.fields.registration} hint=${text.hints.registration} maxlength="100" defaultValue=${number.sms?.registration_id ?? ''} />`;
 }
 
 const settingsOf = (values) => ({
   ...Object.fromEntries(['label', 'agent_id', 'trunk_id'].map((name) => [name, written(values, name)])),
   inbound: Object.fromEntries(['without_agent', 'without_slot', 'message', 'language'].map((name) => [name, written(values, `inbound.${name}`)])),
+  sms: { registration_id: written(values, 'sms.registration_id') },
 });
 
 function Add({ given, close }) {
@@ -143,6 +145,19 @@ const Rate = ({ stats }) => html`
     <p class="hint">${stats.alarm_armed ? text.rate.armed : text.rate.disarmed}</p>
   </section>`;
 
+/** How the calls went that showed it. */
+const Shown = ({ health }) => html`
+  <section class="stack tight" aria-labelledby="shown">
+    <h2 id="shown">${text.shown.title}</h2>
+    ${health.dialed === 0 ? html`<p class="muted">${text.shown.none}</p>` : html`
+      <${Facts} of=${[
+        [text.shown.facts.dialed, count(health.dialed)],
+        [text.shown.facts.answered, `${count(health.answered)} (${percent(health.answer_rate)})`],
+        [text.shown.facts.blocked, `${count(health.blocked)} (${percent(health.block_rate)})`],
+      ]} />`}
+    ${health.rests_until && html`<p class="error block" role="alert">${text.shown.rests(time(health.rests_until), text.shown.cause(health.rest_cause))}</p>`}
+  </section>`;
+
 /** How a number comes to be used live. */
 const Live = ({ number, reload }) => html`
   <section class="stack tight" aria-labelledby="live">
@@ -170,11 +185,13 @@ function NumberPage({ id }) {
         [text.fields.withoutAgent, text.otherwise(number.inbound.without_agent)],
         [text.fields.withoutSlot, text.otherwise(number.inbound.without_slot)],
         [text.fields.language, number.inbound.language],
+        [text.fields.registration, number.sms.registration_id],
         [text.fields.added, html`<${Time} of=${number.created_at} />`],
       ]} />
       ${number.inbound.message && html`<p>${text.fields.message}${': '}<q class="wrap">${number.inbound.message}</q></p>`}
       <${Live} number=${number} reload=${loaded.reload} />
       <${Rate} stats=${stats} />
+      <${Shown} health=${number.outbound_health} />
       ${place.value.env === 'test' && mayWrite() && html`<${Incoming} number=${number.phone_number} />`}`}<//>`;
 }
 

@@ -82,7 +82,7 @@ async fn agents_side(tenant: &Tenant, id: &str) -> Vec<i16> {
     let response = tenant.api.request(Method::GET, path).send().await.unwrap();
     assert_eq!(response.status(), 200);
     let wav = response.bytes().await.unwrap();
-    wav[44..]
+    crate::world::wav::sound(&wav)
         .chunks_exact(4)
         .map(|frame| i16::from_le_bytes([frame[0], frame[1]]))
         .collect()

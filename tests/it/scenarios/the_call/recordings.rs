@@ -65,6 +65,14 @@ on_both! {
             assert_eq!(status, 200);
             assert_eq!(recording["bytes"].as_u64().unwrap(), wav.len() as u64);
             assert_eq!(recording["sha256"].as_str().unwrap(), Sha256::digest(&wav).iter().map(|byte| format!("{byte:02x}")).collect::<String>());
+            // It says of itself what the API says of it, and nobody can change that.
+            let marked = adapters::recording::mark::check(&wav[..]).unwrap().said;
+            assert_eq!(serde_json::to_value(&marked["channels"]).unwrap(), recording["synthetic"]["channels"]);
+            assert_eq!((&marked["synthetic"], &marked["voice"]), (&json!(true), &recording["synthetic"]["voice"]));
+            assert_eq!(marked["recording_id"], recording["id"]);
+            let mut changed = wav.clone();
+            changed[60] ^= 1;
+            assert!(adapters::recording::mark::check(&changed[..]).is_err());
             let row = session(&tenant, &id).await;
             assert_eq!(row["recording_id"], completed["recording_id"]);
             if let Some(opened) = opened_by_python(&wav) {

@@ -19,6 +19,7 @@ use crate::{
     hours::{self, Rules},
 };
 use entities::{
+    abandonment::{Abandonment, AbandonmentLimit},
     campaign::{Model as Campaign, Retry},
     contact::{Status, WaitReason},
     ids::{ContactId, DeliveryRowId, SessionId, TrunkId},
@@ -64,6 +65,9 @@ pub struct Tenant {
     pub reopens: usize,
     /// What live calls go over that show these numbers; all others go over `TRUNK`.
     pub trunks_of: HashMap<E164, TrunkId>,
+    /// What the law allows of abandoned calls, and what each campaign has abandoned.
+    pub abandonment: Vec<AbandonmentLimit>,
+    pub abandoned: Abandonment,
 }
 
 impl Tenant {
@@ -100,6 +104,8 @@ impl Tenant {
             turns: 0,
             reopens: 0,
             trunks_of: HashMap::new(),
+            abandonment: Vec::new(),
+            abandoned: Abandonment::default(),
         }
     }
 
@@ -141,6 +147,9 @@ impl Tenant {
         let numbers = campaign.plan.from_numbers.iter();
         let rows = Rows {
             trunks: numbers.map(|number| (number.clone(), trunk_of(number))).collect(),
+            resting: HashMap::new(),
+            abandonment: self.abandonment.clone(),
+            abandoned: self.abandoned,
             campaign,
             usage,
             zones: zones.into_iter().collect(),

@@ -128,6 +128,9 @@ fn a_live_call_shows_no_number_without_a_trunk() {
         usage: tenant.queue(0).usage,
         zones: Vec::new(),
         trunks: HashMap::new(),
+        resting: HashMap::new(),
+        abandonment: Vec::new(),
+        abandoned: Abandonment::default(),
         campaign,
     };
     let rules = crate::hours::Rules::new(

@@ -3,12 +3,17 @@ use super::{Circumstances, Queue, SMALL_WINDOW, STALE_AFTER_SECONDS, WINDOW, Wan
 use crate::{
     dispatch::{candidate::Candidate, group::Group},
     eligibility::{self, ContactRecord, RING_MS, Rule, Terms, Verdict},
+    hours::CallingHours,
+    law::{Judged, Whom},
 };
 use entities::{
     contact::{Address, Model as Contact, Status},
     values::Moment,
 };
-use std::{cmp::Reverse, collections::BTreeMap};
+use std::{
+    cmp::Reverse,
+    collections::{BTreeMap, HashMap},
+};
 
 impl Queue {
     /// A round begins.
@@ -129,26 +134,61 @@ impl Queue {
             credits_gone: so.credits_gone,
             behind_ms: self.behind_ms,
         };
+        // Most of those that are read together keep the same hours.
+        let mut known_hours: HashMap<String, CallingHours> = HashMap::new();
         let judged = contacts.into_iter().map(|contact| {
             let address = self.address_of(&contact);
             let known = address.as_ref().and_then(|address| people.get(address));
             let mut record = known.cloned().unwrap_or_default();
             record.not_before = contact.not_before;
-            let calling_hours = self.rules.of(&contact.zone);
+            let judged = self.judged_by_law(&contact, address.as_ref(), &record, now);
+            record.judgement = judged.as_ref().filter(|_| self.is_lawful()).map(|judged| judged.judgement.clone());
+            if !known_hours.contains_key(&contact.zone) {
+                known_hours.insert(contact.zone.clone(), self.rules.of(&contact.zone));
+            }
+            let calling_hours = known_hours.get(&contact.zone).unwrap_or(&CallingHours::Uncallable);
             // Fresh contacts' hours are their group's; who waits for a time is put off to the next opening.
             let rules = if contact.next_attempt_at.is_some() {
                 &Rule::ALL[..]
             } else {
-                &Rule::ALL[..6]
+                Rule::BUT_HOURS
             };
-            let found = eligibility::first_no(rules, &record, &calling_hours, &terms, now);
+            let found = eligibility::first_no(rules, &record, calling_hours, &terms, now);
             Candidate {
                 contact,
                 address,
                 verdict: found.map_or(Verdict::Yes, |(_, verdict)| verdict),
                 rule: found.map(|(rule, _)| rule),
+                judged: judged.map(Box::new),
             }
         });
         judged.collect()
+    }
+
+    /// Does the law bind it? In the sandbox only if it wants that.
+    pub fn is_lawful(&self) -> bool {
+        self.legal.as_ref().is_some_and(|legal| legal.is_enforced)
+    }
+
+    /// What the law says of one of its contacts.
+    fn judged_by_law(
+        &self,
+        contact: &Contact,
+        address: Option<&Address>,
+        record: &ContactRecord,
+        now: Moment,
+    ) -> Option<Judged> {
+        let (legal, address) = (self.legal.as_ref()?, address?);
+        let number = match address {
+            Address::Number(number) => Some(number.clone()),
+            Address::Email(_) => contact.e164(),
+        };
+        let whom = Whom {
+            number: number.as_ref(),
+            region: contact.region.as_ref(),
+            consent_id: contact.consent_id,
+            timezone: contact.timezone,
+        };
+        Some(legal.judged(whom, record, None, now))
     }
 }

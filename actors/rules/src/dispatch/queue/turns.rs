@@ -12,7 +12,7 @@ use crate::{
 };
 use entities::{
     campaign::OnCap,
-    contact::{SkipReason, Status},
+    contact::{Address, SkipReason, Status},
     values::{E164, Moment},
 };
 
@@ -142,6 +142,7 @@ impl Queue {
             address: candidate.address?,
             contact: candidate.contact,
             hours,
+            judged: candidate.judged,
         })
     }
 
@@ -182,10 +183,19 @@ impl Queue {
         opens
     }
 
-    /// The caller ids take turns, those of each route for themselves. `None`: whichever route.
-    pub(in crate::dispatch) fn next_from_number(&mut self, route: Option<Route>) -> Option<E164> {
+    /// The caller ids take turns, those of each route for themselves, among those that may be shown there. `None`: whichever route.
+    pub(in crate::dispatch) fn next_from_number(
+        &mut self,
+        route: Option<Route>,
+        to: &Address,
+        at: Moment,
+    ) -> Option<E164> {
         let is_meant = |its: Route| route.is_none_or(|route| its == route);
-        let number = self.callers.next(is_meant)?.number.clone();
+        let next = match to {
+            Address::Number(to) => self.callers.next_to((to, &self.shown), at, is_meant),
+            Address::Email(_) => self.callers.next(at, is_meant),
+        };
+        let number = next?.number.clone();
         self.callers.called(&number);
         Some(number)
     }
@@ -197,6 +207,7 @@ impl Queue {
             address: Some(turn.address),
             verdict: Verdict::Yes,
             rule: None,
+            judged: turn.judged,
         };
         match self.groups.get_mut(&candidate.contact.zone) {
             Some(group) if candidate.contact.next_attempt_at.is_none() => group.fresh.push_front(candidate),

@@ -131,7 +131,7 @@ fn a_provider_may_ask_for_a_longer_pause() {
 
 #[test]
 fn an_answer_that_is_lost_is_waited_for_and_then_unknown_and_the_truth_still_comes_in() {
-    let (row, effects) = transition(sms(Phase::Queued), Command::Begin, now()).unwrap();
+    let (row, effects) = transition(sms(Phase::Queued), Command::Begin(None), now()).unwrap();
     assert_eq!(effects.len(), 3);
     let (row, effects) = transition(row, lost(), now()).unwrap();
     assert_eq!(
@@ -147,13 +147,15 @@ fn an_answer_that_is_lost_is_waited_for_and_then_unknown_and_the_truth_still_com
         (row.phase, row.error_code.as_deref()),
         (Phase::Failed, Some(UNKNOWN_OUTCOME))
     );
-    assert_eq!(effects.len(), 1, "what was held is given back");
+    let is_recorded = |effect: &&Effect| matches!(effect, Effect::Fact(Fact::CloseAttempt(_)));
+    assert_eq!(effects.len(), 2, "what was held is given back, and its end recorded");
+    assert_eq!(effects.iter().filter(is_recorded).count(), 1);
     let (row, effects) = transition(row, report(Progress::Delivered), late.plus_seconds(60)).unwrap();
     assert_eq!(
         (row.phase, row.error_code, row.cost_cents),
         (Phase::Delivered, None, Cents(0))
     );
-    assert!(effects.is_empty(), "settled once");
+    assert!(effects.iter().all(|effect| is_recorded(&effect)), "settled once");
 }
 
 #[test]

@@ -111,6 +111,7 @@ pub(super) fn recording(session: &Session, reason: EndReason, now: Moment) -> Op
         duration_ms: None,
         bytes: None,
         sha256: None,
+        synthetic: None,
         purge_after,
         purge_reason,
         error: lost.then(|| LOST.into()),

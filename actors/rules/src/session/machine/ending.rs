@@ -1,5 +1,6 @@
 //! How a session ends, whoever ends it.
 use super::*;
+use crate::law::abandonment::Counts;
 
 pub(super) fn refuse(
     mut session: Session,
@@ -16,8 +17,14 @@ pub(super) fn refuse(
     let (status, reason, error) = match refusal {
         Refusal::Busy => (Status::Busy, EndReason::Busy, None),
         Refusal::NoAnswer => (Status::NoAnswer, EndReason::NoAnswer, None),
-        Refusal::Declined => (Status::NoAnswer, EndReason::Declined, None),
+        Refusal::Declined => {
+            // Before it rings, nobody can have turned it down by hand.
+            session.log.is_declined =
+                matches!(session.phase, Phase::Dialing { ringing: true, .. }) && session.call.picked_up_at.is_none();
+            (Status::NoAnswer, EndReason::Declined, None)
+        }
         Refusal::Blocked(why) => {
+            session.log.is_blocked = session.call.picked_up_at.is_none();
             session.log.note("blocked", Some(why.clone()), now);
             (Status::NoAnswer, EndReason::Declined, Some(why))
         }
@@ -96,10 +103,21 @@ pub(super) fn slot_never_came(session: Session, now: Moment) -> Result<(Session,
 
 /// What happens when a call ends, whoever ends it: this list, in this order.
 pub(super) fn finish(
+    session: Session,
+    end: (Status, EndReason),
+    by: EndedBy,
+    error: Option<String>,
+    now: Moment,
+) -> Result<(Session, Vec<Effect>)> {
+    finish_as(session, end, by, (error, None), now)
+}
+
+/// The same. `machine`: what has picked up and is not talked to.
+pub(super) fn finish_as(
     mut session: Session,
     (status, reason): (Status, EndReason),
     by: EndedBy,
-    error: Option<String>,
+    (error, machine): (Option<String>, Option<AnsweredBy>),
     now: Moment,
 ) -> Result<(Session, Vec<Effect>)> {
     let was_live = session.is_live();
@@ -116,8 +134,14 @@ pub(super) fn finish(
     if let Some(latency) = session.log.latency() {
         Arc::make_mut(&mut session.call).latency = Some(latency);
     }
+    let counts = counts(&session, &end, machine);
+    if let Some(why) = counts.and_then(Counts::why_abandoned) {
+        Arc::make_mut(&mut session.call).abandoned = Some(why);
+    }
+    let placed = placed(&session, &end, counts);
     let log = std::mem::take(&mut session.log).closed(end.started_at, now);
     let call = session.call.clone();
+    let transferred_to = closing::handed_over(&session, reason);
     session.phase = Phase::Ended(end.clone());
 
     let mut effects = Vec::new();
@@ -135,7 +159,8 @@ pub(super) fn finish(
         .contact_id
         .map(|id| TenantScoped::new(call.tenant_id, call.env, id));
     let may_wait = contact.filter(|_| !attempt.reached);
-    effects.extend(counted(&call, &attempt));
+    effects.extend(counted(&call, &attempt, placed));
+    effects.extend(closing::outcome(&call, &end, &log, transferred_to));
     effects.extend(contact.map(|contact| Fact::FinishAttempt { contact, attempt }.into()));
     effects.extend(kept(&session, status, log, recording, now));
     if let Some(room) = call.room_id {
@@ -164,7 +189,7 @@ pub(super) fn finish(
 }
 
 /// Nobody counts calls that were never dialed, and rooms that nobody has come to.
-fn counted(call: &Row, attempt: &Attempt) -> Option<Effect> {
+fn counted(call: &Row, attempt: &Attempt, placed: Option<Placed>) -> Option<Effect> {
     let is_one = match call.room_id {
         Some(_) => attempt.answered,
         None => attempt.dialed_at.is_some() || call.direction == Direction::Inbound,
@@ -174,6 +199,7 @@ fn counted(call: &Row, attempt: &Attempt) -> Option<Effect> {
         answered: attempt.answered,
         duration_seconds: attempt.duration_seconds,
         cost: attempt.actual_cost_cents,
+        placed,
     };
     is_one.then(|| Fact::CountCall(counted).into())
 }

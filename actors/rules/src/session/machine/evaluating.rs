@@ -8,11 +8,22 @@ pub(super) fn evaluate(mut session: Session, found: Evaluated, now: Moment) -> R
         let by_now = session.call.disposition_by;
         // What a person has decided is not overruled by a machine, and what is known is not found out twice.
         if found.by == Evaluator::Human || by_now.is_none() {
+            let is_news = session.call.disposition_code.as_deref() != Some(&code);
+            let recorded = closing::disposition(&session, &code, found.by, now).filter(|_| is_news);
             let call = Arc::make_mut(&mut session.call);
             call.disposition_code = Some(code.clone());
             call.disposition_note = Some(note.clone());
             call.disposition_by = Some(found.by);
-            effects.extend(classified(call, (code, note), &found.by, found.model, by_now, now));
+            effects.extend(classified(
+                call,
+                (code.clone(), note),
+                &found.by,
+                found.model,
+                by_now,
+                now,
+            ));
+            effects.extend(recorded);
+            effects.extend(declined_late(&session, &code));
         }
     }
     if !found.answers.is_empty() {

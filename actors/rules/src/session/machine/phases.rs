@@ -62,10 +62,15 @@ pub(super) fn while_waiting(session: Session, command: Command, now: Moment) -> 
         | TransferFailed { .. }
         | Dispose { .. }
         | NoteAnswer(_)
+        | Disclosed(_)
+        | ConsentAsked { .. }
         | Note { .. }
         | Hold(_)
         | Measure(_)
         | FirstSound { .. }
+        | KeptWaiting
+        | LeftAlone { .. }
+        | Doubt
         | Quality(_)
         | MessageLeft
         | Break { .. }
@@ -106,12 +111,14 @@ pub(super) fn while_dialing(session: Session, command: Command, now: Moment) -> 
             finish(session, (Status::Failed, reason), EndedBy::System, Some(why), now)
         }
         Quality(quality) => heard_so_well(session, quality),
+        KeptWaiting if is_picked_up => kept_waiting(session),
+        Doubt if is_picked_up => doubt(session),
         Note { kind, detail } => note(session, kind, detail, now),
         Lose { last_seen } => lose(session, last_seen, now),
         Label(metadata) => label(session, metadata),
 
-        // On hold nobody's silence counts, and nobody's does here.
-        Hold(_) => Ok((session, Vec::new())),
+        // On hold nobody's silence counts, and nobody's does here; nobody waits, or is doubted, who has not picked up.
+        Hold(_) | KeptWaiting | Doubt => Ok((session, Vec::new())),
         Tick | Dispatch { .. } | Postpone { .. } | Reject(_) | Release | Extend { .. } | Requeue { .. } | PickUp => {
             Ok((session, Vec::new()))
         }
@@ -134,8 +141,11 @@ pub(super) fn while_dialing(session: Session, command: Command, now: Moment) -> 
         | TransferFailed { .. }
         | Dispose { .. }
         | NoteAnswer(_)
+        | Disclosed(_)
+        | ConsentAsked { .. }
         | Measure(_)
         | FirstSound { .. }
+        | LeftAlone { .. }
         | MessageLeft
         | Break { .. } => Err(refused("dialing", "talk", "nobody has answered")),
     }
@@ -179,10 +189,14 @@ pub(super) fn while_conversing(session: Session, command: Command, now: Moment) 
         TransferFailed { why } if is_transferring => take_back(session, &why, now),
         Dispose { code, note } => dispose(session, code, note, now),
         NoteAnswer(answered) => note_answer(session, answered, now),
+        Disclosed(said) => disclosed(session, said, now),
+        ConsentAsked { basis } => consent_asked(session, basis, now),
         Note { kind, detail } => note(session, kind, detail, now),
         Hold(is_held) => put_on_hold(session, is_held, now),
         Measure(marks) => measure(session, &marks, now),
         FirstSound { ms, greeted } => first_sound(session, (ms, greeted), now),
+        KeptWaiting => kept_waiting(session),
+        LeftAlone { played } => left_alone(session, played, now),
         Quality(quality) => heard_so_well(session, quality),
         MessageLeft if talk.mode == CallMode::LeavingMessage => {
             end_talk(session, EndReason::VoicemailLeft, EndedBy::Agent, None, now)
@@ -213,6 +227,7 @@ pub(super) fn while_conversing(session: Session, command: Command, now: Moment) 
         | Requeue { .. }
         | Ring
         | PickUp
+        | Doubt
         | Answer { .. } => Ok((session, Vec::new())),
 
         Refuse { .. } => Err(refused("conversing", "be refused", "it was answered")),
@@ -266,11 +281,16 @@ pub(super) fn when_ended(session: Session, command: Command, now: Moment) -> Res
         | TransferFailed { .. }
         | Dispose { .. }
         | NoteAnswer(_)
+        | Disclosed(_)
+        | ConsentAsked { .. }
         | Requeue { .. }
         | Note { .. }
         | Hold(_)
         | Measure(_)
         | FirstSound { .. }
+        | KeptWaiting
+        | LeftAlone { .. }
+        | Doubt
         | Quality(_)
         | MessageLeft
         | Break { .. }

@@ -131,6 +131,11 @@ pub(super) fn utter(mut session: Session, mut utterance: Utterance, now: Moment)
     };
     talk.quiet_from = talk.quiet_from.max(quiet_from);
     let started_at = talk.started_at;
+    // Over a line that is only played nobody measures when the first sound is sent: it is heard as it is said.
+    if utterance.role == Speaker::Agent && !session.call.has_line() && session.log.first_sound_ms.is_none() {
+        let waited = began.since(started_at).as_millis();
+        session.log.first_sound_ms = Some(u32::try_from(waited).unwrap_or(u32::MAX));
+    }
     let turn = session.log.utter(utterance, (started_at, began, ends));
     let heard = turn.map(|turn| overheard(&session, turn));
     Ok((session, heard.into_iter().collect()))
@@ -366,6 +371,31 @@ pub(super) fn first_sound(
     now: Moment,
 ) -> Result<(Session, Vec<Effect>)> {
     session.log.first_sound(ms, greeted, now);
+    // In the row at once: a crash must not make somebody abandoned who was talked with.
+    if session.call.first_sound_ms.is_none() {
+        Arc::make_mut(&mut session.call).first_sound_ms = Some(i32::try_from(ms).unwrap_or(i32::MAX));
+    }
+    Ok((session, Vec::new()))
+}
+
+/// A sound of ours that came since was on its way then.
+pub(super) fn kept_waiting(mut session: Session) -> Result<(Session, Vec<Effect>)> {
+    session.log.was_kept_waiting |= session.call.first_sound_ms.is_none();
+    Ok((session, Vec::new()))
+}
+
+pub(super) fn left_alone(mut session: Session, played: bool, now: Moment) -> Result<(Session, Vec<Effect>)> {
+    if session.log.left_alone.is_none() {
+        session.log.left_alone = Some(played);
+        if played {
+            session.log.note("safe_harbour", None, now);
+        }
+    }
+    Ok((session, Vec::new()))
+}
+
+pub(super) fn doubt(mut session: Session) -> Result<(Session, Vec<Effect>)> {
+    session.log.has_doubt = true;
     Ok((session, Vec::new()))
 }
 

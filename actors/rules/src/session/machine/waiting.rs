@@ -100,6 +100,7 @@ pub(super) fn why_rejected(reason: RejectReason) -> &'static str {
         RejectReason::NotVerified => "the number was no longer verified when a slot became free",
         RejectReason::OutOfReach => "the operator does not allow calls to the number's country, or to its prefix",
         RejectReason::OnDnc => "the number was put on the do-not-call list while the call waited",
+        RejectReason::AgainstTheLaw => "the law did not allow the call any more when a slot became free: see GET /v1/compliance/check",
         RejectReason::CapReached => "the number was called too often while the call waited",
         RejectReason::CampaignOver => "its campaign was over before the trunk had room for it",
         RejectReason::NoTrunk => "the number that it calls from has no trunk any more",
@@ -193,12 +194,7 @@ pub(super) fn answer(
         hold_ends_at: hold_ends_at(&session.call, started_at),
     };
     // Nothing is recorded of machines, and nothing before a yes where one is asked for.
-    let recorded = session
-        .call
-        .options
-        .recording
-        .clone()
-        .filter(|_| answered_by.is_talked_to());
+    let recorded = session.call.recorded().filter(|_| answered_by.is_talked_to());
     let call = Arc::make_mut(&mut session.call);
     if let Some(recorded) = recorded {
         call.recording_id = Some(recording_id);
@@ -224,10 +220,11 @@ pub(super) fn answer(
 /// Nothing is said to it.
 fn leave_machine(session: Session, machine: AnsweredBy, now: Moment) -> Result<(Session, Vec<Effect>)> {
     let end = (Status::Voicemail, EndReason::Voicemail);
-    let (mut session, effects) = finish(session, end, EndedBy::System, None, now)?;
+    let (mut session, mut effects) = finish_as(session, end, EndedBy::System, (None, Some(machine)), now)?;
     if let Phase::Ended(end) = &mut session.phase {
         end.answered_by = Some(machine);
     }
+    closing::answered_by(&mut effects, machine);
     Ok((session, effects))
 }
 

@@ -10,6 +10,7 @@ pub(super) fn consent(mut session: Session, granted: bool, now: Moment) -> Resul
         // Nobody had asked, or it was said twice.
         if call.consent == Consent::Pending {
             call.consent = Consent::Granted;
+            note_consent(call, true, (talk.started_at, now));
             // A grant may overtake the tick of the longest talk; past that end nothing is recorded.
             talk.recorded_from = Some(now).filter(|at| *at < talk.end_by);
             let begins = talk.recorded_from.is_some();
@@ -22,6 +23,7 @@ pub(super) fn consent(mut session: Session, granted: bool, now: Moment) -> Resul
         return Ok((session, Vec::new()));
     }
     call.consent = Consent::Refused;
+    note_consent(call, false, (talk.started_at, now));
     // What was recorded before the objection is not kept either.
     let was_recorded = talk.recorded_from.is_some();
     (talk.recorded_from, call.recording_id) = (None, None);

@@ -44,6 +44,7 @@ fn an_end_with_everything_in_it_is_told_in_this_order() {
             "session.ended",
             "Settle",    // what it cost,
             "CountCall", // that it was,
+            "CloseAttempt", // what the record keeps of it,
             "FinishAttempt",
             "SaveAnswers", // what was answered, what is to be found out, what was recorded;
             "SaveEvaluation",
@@ -56,7 +57,7 @@ fn an_end_with_everything_in_it_is_told_in_this_order() {
         ]
     );
     assert_eq!(session.log, Log::default(), "it is stored: memory is free of it");
-    let Effect::Fact(Fact::SaveAnswers { answers, source, .. }) = &effects[5] else {
+    let Effect::Fact(Fact::SaveAnswers { answers, source, .. }) = &effects[6] else {
         panic!("{effects:?}")
     };
     assert_eq!(
@@ -582,6 +583,7 @@ fn how_well_somebody_was_heard_is_told_once_at_the_end() {
 fn who_waited_in_vain_is_told_why() {
     for (reason, why) in [
         (RejectReason::OnDnc, "do-not-call"),
+        (RejectReason::AgainstTheLaw, "the law"),
         (RejectReason::CapReached, "too often"),
         (RejectReason::OutsideHours, "calling hours"),
         (RejectReason::CampaignOver, "campaign was over"),
@@ -636,8 +638,8 @@ fn a_person_overrules_everybody_a_machine_nobody_and_the_event_comes_once() {
         Arc::make_mut(&mut ended.call).disposition_code = before.map(|_| "open".into());
         let (session, effects) = transition(ended, evaluated("sold", by), at(50)).unwrap();
         let wanted: &[&str] = match (counts, is_told) {
-            (true, true) => &["DisposeContact", "session.disposition_set"],
-            (true, false) => &["DisposeContact"],
+            (true, true) => &["DisposeContact", "session.disposition_set", "CloseAttempt"],
+            (true, false) => &["DisposeContact", "CloseAttempt"],
             (false, _) => &[],
         };
         assert_eq!(kinds(&effects), wanted, "{before:?}, then {by:?}");
@@ -669,6 +671,7 @@ fn what_was_found_out_is_told_with_who_found_it() {
             code,
         }),
         Effect::Fact(Fact::Emit(Event::SessionDispositionSet(told))),
+        ..,
     ] = &effects[..]
     else {
         panic!("{effects:?}")
@@ -691,7 +694,7 @@ fn what_was_found_out_is_told_with_who_found_it() {
     // Without dispositions to choose from there is no event, even if a person says how it went.
     let ended = hung_up(state("talking"), 20).0;
     let (session, effects) = transition(ended, evaluated("sold", Evaluator::Human), at(50)).unwrap();
-    assert_eq!(kinds(&effects), ["DisposeContact"]);
+    assert_eq!(kinds(&effects), ["DisposeContact", "CloseAttempt"]);
     assert_eq!(session.row().disposition_code.as_deref(), Some("sold"));
     // A call that no campaign made keeps what was found out, and the catalogue has no event for it.
     let of_the_api = Row {
@@ -702,8 +705,8 @@ fn what_was_found_out_is_told_with_who_found_it() {
     let ended = after(talk_of(of_the_api), Command::HangUp(EndedBy::Agent), 20);
     let (session, effects) = transition(ended, evaluated("sold", Evaluator::Human), at(50)).unwrap();
     assert_eq!(
-        (effects, session.row().disposition_code.as_deref()),
-        (Vec::new(), Some("sold"))
+        (kinds(&effects).join(", ").as_str(), session.row().disposition_code.as_deref()),
+        ("CloseAttempt", Some("sold"))
     );
 }
 

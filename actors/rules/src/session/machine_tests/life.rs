@@ -400,6 +400,23 @@ proptest! {
     }
 
     #[test]
+    fn a_call_that_was_answered_is_counted_once_as_served_or_as_abandoned(born in born(), steps in steps()) {
+        let life = Life::of(born, &steps).until_the_end();
+        let placed: Vec<_> = life.effects().filter_map(|effect| match effect {
+            Effect::Fact(Fact::CountCall(counted)) => counted.placed.clone(),
+            _ => None,
+        }).collect();
+        let row = life.last().row();
+        prop_assert_eq!(placed.len(), usize::from(row.direction == Direction::Outbound && row.room_id.is_none() && row.dialed_at.is_some()));
+        for placed in placed {
+            prop_assert_eq!(placed.abandoned, row.abandoned);
+            prop_assert!(placed.abandoned.is_none() || placed.is_live);
+            prop_assert!(!placed.is_live || row.picked_up_at.or(row.started_at).is_some());
+            prop_assert!(!(placed.is_blocked && placed.is_live));
+        }
+    }
+
+    #[test]
     fn session_ended_is_told_if_and_only_if_a_person_was_talked_with_to_the_end(born in born(), steps in steps()) {
         let life = Life::of(born, &steps).until_the_end();
         let end = life.end();

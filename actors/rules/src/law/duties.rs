@@ -1,0 +1,142 @@
+//! What the rules in force want of a call while it is made, spoken and kept: of all of them together, the strictest.
+use super::{
+    Law,
+    facts::RestCause,
+    force::Scope,
+    rule::Says,
+};
+use entities::{agent::ConsentMode, law::DisclosureKind};
+use schemars::JsonSchema;
+use serde::Serialize;
+use std::collections::BTreeSet;
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
+pub struct Duties {
+    /// What must be said; `cloned_voice` only where the voice is one.
+    pub disclosures: BTreeSet<DisclosureKind>,
+    /// From the answer to the beginning of the first of them.
+    pub disclosed_within_ms: Option<u32>,
+    /// Said again in long talks.
+    pub repeat_minutes: Option<u32>,
+    pub recording: ConsentMode,
+    /// A call on which nothing is heard so long after the greeting is abandoned.
+    pub first_sound_ms: Option<u32>,
+    pub abandonment: Vec<AbandonmentDuty>,
+    pub ring_least_seconds: i32,
+    /// So many hours of rest for who has declined.
+    pub declined_rest_hours: Option<u32>,
+    /// And for whose call was abandoned.
+    pub abandoned_rest_hours: Option<u32>,
+    /// Days in which an opt-out must be done.
+    pub opt_out_days: Option<u32>,
+    /// From the opt-out to the call's end.
+    pub hang_up_ms: Option<u32>,
+    /// One opt-out ends all topics, calls and texts alike.
+    pub opt_out_ends_everything: bool,
+    pub keep_years: u32,
+    /// Synthetic sound is marked as such where it is kept.
+    pub marks_synthetic_sound: bool,
+    /// Rules by which the operator must be registered with somebody; nobody but the operator knows whether that is so.
+    pub registrations: Vec<String>,
+}
+
+/// How many of the answered calls of a campaign may be abandoned.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct AbandonmentDuty {
+    pub rule: String,
+    pub limit_permille: u32,
+    pub brake_permille: u32,
+    /// Over how long they are counted: 24 or 720.
+    pub hours: u32,
+}
+
+impl Law {
+    /// What the rules in force want; those that the operator has overridden want nothing.
+    pub fn spoken<'a>(&self, scope: impl Into<Scope<'a>>) -> Duties {
+        let mut duties = Duties::default();
+        let scope: Scope<'a> = scope.into();
+        for entry in self.in_force(&scope) {
+            let rule = &entry.rule;
+            if self.overrides(rule) {
+                continue;
+            }
+            duties.keep_years = duties.keep_years.max(rule.keep_years.unwrap_or(0).into());
+            duties.add(&rule.id, &rule.says);
+        }
+        duties
+    }
+}
+
+impl Duties {
+    fn add(&mut self, id: &str, says: &Says) {
+        match says {
+            Says::Disclosure {
+                what,
+                within_ms,
+                repeat_minutes,
+            } => {
+                self.disclosures.extend(what);
+                self.disclosed_within_ms = least(self.disclosed_within_ms, *within_ms);
+                self.repeat_minutes = least(self.repeat_minutes, *repeat_minutes);
+            }
+            Says::Recording { consent } => self.recording = strictest(self.recording, *consent),
+            Says::Abandonment {
+                limit_permille,
+                brake_permille,
+                hours,
+                first_sound_ms,
+            } => {
+                self.first_sound_ms = least(self.first_sound_ms, Some(*first_sound_ms));
+                self.abandonment.push(AbandonmentDuty {
+                    rule: id.to_owned(),
+                    limit_permille: *limit_permille,
+                    brake_permille: *brake_permille,
+                    hours: *hours,
+                });
+            }
+            Says::Ring { least_seconds } => self.ring_least_seconds = self.ring_least_seconds.max(*least_seconds),
+            Says::Rest { cause, hours } => {
+                let kept = match cause {
+                    RestCause::Declined => &mut self.declined_rest_hours,
+                    RestCause::Abandoned => &mut self.abandoned_rest_hours,
+                };
+                *kept = (*kept).max(Some(*hours));
+            }
+            Says::HonourOptOut { days, hang_up_ms, everything } => {
+                self.opt_out_ends_everything |= everything;
+                self.opt_out_days = least(self.opt_out_days, Some(*days));
+                self.hang_up_ms = least(self.hang_up_ms, *hang_up_ms);
+            }
+            Says::KeepRecord { years } => self.keep_years = self.keep_years.max(*years),
+            Says::Marking {} => self.marks_synthetic_sound = true,
+            Says::Registration { .. } => self.registrations.push(id.to_owned()),
+            Says::Open {}
+            | Says::Closed {}
+            | Says::Forbidden {}
+            | Says::Windows { .. }
+            | Says::Cap { .. }
+            | Says::Consent { .. }
+            | Says::Register { .. }
+            | Says::OwnList {}
+            | Says::Reassigned { .. }
+            | Says::CallerId { .. }
+            | Says::Identity { .. } => {}
+        }
+    }
+}
+
+fn least(one: Option<u32>, other: Option<u32>) -> Option<u32> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some(one.min(other)),
+        (one, other) => one.or(other),
+    }
+}
+
+/// Asking is stricter than telling, telling than saying nothing.
+pub fn strictest(one: ConsentMode, other: ConsentMode) -> ConsentMode {
+    match (one, other) {
+        (ConsentMode::Verbal, _) | (_, ConsentMode::Verbal) => ConsentMode::Verbal,
+        (ConsentMode::Notice, _) | (_, ConsentMode::Notice) => ConsentMode::Notice,
+        (ConsentMode::None, ConsentMode::None) => ConsentMode::None,
+    }
+}

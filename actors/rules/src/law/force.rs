@@ -1,0 +1,365 @@
+//! The law that is in force: a pack with what the operator adds to it, found by place.
+use super::{
+    Facts, OperatorLaw, Pack, dates,
+    dates::Days,
+    pack::pack,
+    rule::{LawRule, Listed, Says},
+};
+use crate::hours::Calendar;
+use entities::{
+    dnc::DncChannel,
+    law::{Audience, Purpose, Vertical},
+    values::{Moment, Place, Zone},
+};
+use std::{
+    collections::{BTreeSet, HashMap, HashSet},
+    fmt,
+    sync::{Arc, LazyLock},
+};
+
+/// A pack under an operator's own rules.
+pub struct Law {
+    pub pack: &'static Pack,
+    pub operator: Option<OperatorLaw>,
+    /// In the order of asking.
+    entries: Vec<Entry>,
+    index: Index,
+}
+
+/// One rule, made ready.
+#[derive(Debug)]
+pub(super) struct Entry {
+    pub rule: LawRule,
+    /// It is the operator's: it closes, and opens nothing.
+    pub is_added: bool,
+    pub calendars: Option<Calendars>,
+}
+
+/// Of a rule's windows.
+#[derive(Debug)]
+pub(super) struct Calendars {
+    pub plain: Arc<Calendar>,
+    /// Open before the rule begins and after it has ended.
+    pub dated: Arc<Calendar>,
+}
+
+/// Where each rule holds: numbers of `Law::entries`.
+#[derive(Debug, Default)]
+struct Index {
+    everywhere: Vec<usize>,
+    unnamed: Vec<usize>,
+    nowhere: Vec<usize>,
+    by_place: HashMap<String, Vec<usize>>,
+    /// All that rules of the pack name; an operator's rule makes no place known.
+    named: HashSet<String>,
+}
+
+/// For what the rules are wanted.
+#[derive(Clone, Copy, Debug)]
+pub struct Scope<'a> {
+    pub at: Moment,
+    pub channel: DncChannel,
+    pub purpose: Purpose,
+    pub audience: Audience,
+    pub vertical: Option<Vertical>,
+    /// Empty: nowhere that is known, which is the strictest of all.
+    pub places: &'a [Place],
+    pub zones: &'a [Zone],
+}
+
+impl<'a> From<&'a Facts> for Scope<'a> {
+    fn from(facts: &'a Facts) -> Self {
+        Scope {
+            at: facts.at,
+            channel: facts.channel,
+            purpose: facts.purpose,
+            audience: facts.audience,
+            vertical: facts.vertical,
+            places: &facts.places,
+            zones: &facts.zones,
+        }
+    }
+}
+
+impl Law {
+    pub fn new(pack: &'static Pack, operator: Option<OperatorLaw>) -> Self {
+        let added = operator.iter().flat_map(|operator| &operator.rules);
+        let all = pack
+            .rules
+            .iter()
+            .map(|rule| (rule, false))
+            .chain(added.map(|rule| (rule, true)));
+        let mut entries: Vec<Entry> = all
+            .map(|(rule, is_added)| Entry::new(pack, rule.clone(), is_added))
+            .collect();
+        entries.sort_by_key(|entry| entry.rule.says.kind());
+        Law {
+            index: Index::new(&entries),
+            pack,
+            operator,
+            entries,
+        }
+    }
+
+    /// The newest pack as it is.
+    pub fn untouched() -> &'static Law {
+        static LAW: LazyLock<Law> = LazyLock::new(|| Law::new(pack(), None));
+        &LAW
+    }
+
+    /// The rules that are in force for this attempt, in the order of asking.
+    pub fn rules_for(&self, facts: &Facts) -> Vec<&LawRule> {
+        let entries = self.in_force(&Scope::from(facts));
+        entries.into_iter().map(|entry| &entry.rule).collect()
+    }
+
+    /// A rule by its id; the operator's own only where the pack has none of that id.
+    pub fn rule(&self, id: &str) -> Option<&LawRule> {
+        let of_id = || self.entries.iter().filter(|entry| entry.rule.id == id);
+        let entry = of_id().find(|entry| !entry.is_added).or_else(|| of_id().next())?;
+        Some(&entry.rule)
+    }
+
+    /// When calls or messages of this kind may be made there, by the clocks of the person, all of which must be open; each is open
+    /// outside of its rule's days.
+    pub fn windows(
+        &self,
+        places: &[Place],
+        purpose: Purpose,
+        audience: Audience,
+        channel: DncChannel,
+    ) -> Vec<Arc<Calendar>> {
+        let entries = self.of_places(places).into_iter();
+        entries
+            .filter(|entry| entry.rule.concerns(purpose, audience, channel) && !self.overrides(&entry.rule))
+            .filter_map(|entry| Some(entry.calendars.as_ref()?.dated.clone()))
+            .collect()
+    }
+
+    /// When the next rule of these places begins or ends, after `at`.
+    pub fn next_switch(&self, places: &[Place], zones: &[Zone], at: Moment) -> Option<Moment> {
+        self.switches(places, zones)
+            .into_iter()
+            .filter(|switch| *switch > at)
+            .min()
+    }
+
+    /// Between which moments, [from, until), no rule of the facts' places begins or ends.
+    pub fn holds(&self, facts: &Facts) -> (Moment, Moment) {
+        let switches = self.switches(&facts.places, &facts.zones);
+        let (past, ahead): (Vec<Moment>, Vec<Moment>) = switches.into_iter().partition(|switch| *switch <= facts.at);
+        (
+            past.into_iter().max().unwrap_or(Moment::from_millis(i64::MIN)),
+            ahead.into_iter().min().unwrap_or(Moment::from_millis(i64::MAX)),
+        )
+    }
+
+    /// The registers that its rules look into.
+    pub fn registers(&self, facts: &Facts) -> BTreeSet<String> {
+        let entries = self.in_force(&Scope::from(facts));
+        entries
+            .into_iter()
+            .flat_map(|entry| names_of(&entry.rule.says))
+            .map(str::to_owned)
+            .collect()
+    }
+
+    /// Must it be known whether the number was given to somebody else?
+    pub fn asks_reassigned(&self, facts: &Facts) -> bool {
+        let Some(consent) = &facts.consent else {
+            return false;
+        };
+        let entries = self.in_force(&Scope::from(facts));
+        entries.into_iter().any(|entry| match &entry.rule.says {
+            Says::Reassigned { ask_after_days, .. } => {
+                super::judge::is_older(consent.given_at, *ask_after_days, facts.at)
+            }
+            _ => false,
+        })
+    }
+
+    /// The rules that the operator has overridden.
+    pub fn overridden(&self) -> Vec<String> {
+        let overrides = self.operator.iter().flat_map(|operator| &operator.overrides);
+        overrides.map(|made| made.rule.clone()).collect()
+    }
+
+    pub(super) fn overrides(&self, rule: &LawRule) -> bool {
+        let mut overrides = self.operator.iter().flat_map(|operator| &operator.overrides);
+        !rule.is_firm && overrides.any(|made| made.rule == rule.id)
+    }
+
+    pub(super) fn in_force(&self, scope: &Scope<'_>) -> Vec<&Entry> {
+        let days = Days::at(scope.zones, scope.at);
+        let mut entries = self.of_places(scope.places);
+        entries.retain(|entry| is_in_force(entry, scope, days));
+        entries
+    }
+
+    /// Does a rule of the pack say of each of the places whether this is allowed there?
+    pub(super) fn is_decided(&self, scope: &Scope<'_>) -> bool {
+        let days = Days::at(scope.zones, scope.at);
+        let decides = |entry: &&Entry| entry.rule.says.decides() && !entry.is_added && is_in_force(entry, scope, days);
+        match scope.places {
+            [] => self.of_places(&[]).iter().any(decides),
+            places => places
+                .iter()
+                .all(|place| self.index.of(place, &self.entries).any(|entry| decides(&entry))),
+        }
+    }
+
+    /// The rules of all these places, in the order of asking.
+    fn of_places(&self, places: &[Place]) -> Vec<&Entry> {
+        let mut numbers: Vec<usize> = Vec::with_capacity(64);
+        match places {
+            [] => numbers.extend(&self.index.nowhere),
+            _ => numbers.extend(
+                places
+                    .iter()
+                    .flat_map(|place| self.index.numbers_of(place, &self.entries)),
+            ),
+        }
+        numbers.sort_unstable();
+        numbers.dedup();
+        numbers
+            .into_iter()
+            .filter_map(|number| self.entries.get(number))
+            .collect()
+    }
+
+    fn switches(&self, places: &[Place], zones: &[Zone]) -> Vec<Moment> {
+        let entries = self.of_places(places).into_iter();
+        entries
+            .flat_map(|entry| {
+                let from = entry.rule.from.and_then(|date| dates::begins(zones, date));
+                let until = entry.rule.until.and_then(|date| dates::ends(zones, date));
+                from.into_iter().chain(until)
+            })
+            .collect()
+    }
+}
+
+impl fmt::Debug for Law {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let added = self.entries.iter().filter(|entry| entry.is_added).count();
+        write!(f, "Law({}, {added} rules added)", self.pack.version)
+    }
+}
+
+impl Entry {
+    fn new(pack: &Pack, rule: LawRule, is_added: bool) -> Self {
+        let calendars = match &rule.says {
+            Says::Windows {
+                open,
+                holidays,
+                blackouts,
+            } => {
+                let windows = open.iter().flat_map(super::span::Span::windows);
+                let holidays = holidays.as_ref().and_then(|name| pack.holidays.get(name));
+                let mut closed: BTreeSet<_> = holidays.map(super::holidays::Holidays::all).unwrap_or_default();
+                closed.extend(
+                    blackouts
+                        .iter()
+                        .flat_map(|(first, last)| first.iter_days().take_while(move |day| day <= last)),
+                );
+                let plain = Calendar::new(windows, closed);
+                Some(Calendars {
+                    dated: Arc::new(plain.clone().within(rule.from, rule.until)),
+                    plain: Arc::new(plain),
+                })
+            }
+            _ => None,
+        };
+        Entry {
+            rule,
+            is_added,
+            calendars,
+        }
+    }
+}
+
+impl Index {
+    fn new(entries: &[Entry]) -> Self {
+        let mut index = Index::default();
+        for (number, Entry { rule, is_added, .. }) in entries.iter().enumerate() {
+            let places = &rule.places;
+            if places.is_everywhere {
+                index.everywhere.push(number);
+            }
+            if places.is_unnamed {
+                index.unnamed.push(number);
+            }
+            // Where no place is known, the strictest of all rules.
+            let is_named = !places.places.is_empty() && !is_of_one_country(&rule.says);
+            if places.is_everywhere || places.is_nowhere || is_named {
+                index.nowhere.push(number);
+            }
+            for place in &places.places {
+                index
+                    .by_place
+                    .entry(place.as_str().to_owned())
+                    .or_default()
+                    .push(number);
+                if !is_added {
+                    index.named.insert(place.as_str().to_owned());
+                }
+            }
+        }
+        index
+    }
+
+    /// Those of the place itself, of its country, and those that hold in all; some may come twice.
+    fn numbers_of(&self, place: &Place, entries: &[Entry]) -> impl Iterator<Item = usize> {
+        let own = self.by_place.get(place.as_str()).into_iter().flatten();
+        let country = (!place.is_country())
+            .then(|| self.by_place.get(place.country()))
+            .flatten();
+        let is_named = self.named.contains(place.as_str()) || self.named.contains(place.country());
+        let unnamed = (!is_named).then_some(&self.unnamed).into_iter().flatten();
+        let all = own
+            .chain(country.into_iter().flatten())
+            .chain(unnamed)
+            .chain(&self.everywhere);
+        all.copied().filter(move |number| {
+            let excepted = entries.get(*number).map(|entry| &entry.rule.excepted_places);
+            !excepted.into_iter().flatten().any(|excepted| place.lies_in(excepted))
+        })
+    }
+
+    fn of<'a>(&self, place: &Place, entries: &'a [Entry]) -> impl Iterator<Item = &'a Entry> {
+        let numbers: Vec<usize> = self.numbers_of(place, entries).collect();
+        numbers.into_iter().filter_map(move |number| entries.get(number))
+    }
+}
+
+/// Does it ask for what only calls within one country can have? Nothing could be done where all such rules hold.
+fn is_of_one_country(says: &Says) -> bool {
+    match says {
+        Says::CallerId { required_prefixes, .. } => !required_prefixes.is_empty(),
+        Says::Register { listed, .. } => *listed == Listed::Required,
+        _ => false,
+    }
+}
+
+fn is_in_force(entry: &Entry, scope: &Scope<'_>, days: Days) -> bool {
+    let rule = &entry.rule;
+    rule.concerns(scope.purpose, scope.audience, scope.channel)
+        && rule.concerns_trade(scope.vertical)
+        && days.are_within(rule.from, rule.until)
+}
+
+/// The registers that a rule looks into.
+pub(super) fn names_of(says: &Says) -> Vec<&str> {
+    match says {
+        Says::Register { name, .. } => vec![name.as_str()],
+        Says::Consent {
+            newer_than_register,
+            unless_register,
+            ..
+        } => {
+            let unless = unless_register.as_ref().map(|register| register.name.as_str());
+            newer_than_register.as_deref().into_iter().chain(unless).collect()
+        }
+        _ => Vec::new(),
+    }
+}

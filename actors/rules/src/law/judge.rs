@@ -1,0 +1,327 @@
+//! What each rule says of one attempt, from its facts alone.
+use super::{
+    Law,
+    facts::{ConsentFact, Facts, ReassignedAnswer, RegisterFact},
+    force::{Entry, Scope},
+    judgement::{Asked, Judgement, Verdict},
+    rule::{FreshRegister, GateKind, IdentityField, LawRule, Listed, Says, suffices},
+};
+use crate::{
+    eligibility::ring_ms,
+    hours::{Calendar, Hours},
+};
+use entities::{
+    dnc::DncChannel,
+    law::ConsentTier,
+    values::{E164, Moment},
+};
+use std::sync::Arc;
+
+/// What is asked where no rule of the pack says whether something is allowed.
+pub const UNDECIDED: &str = "everywhere.undecided";
+
+const DAY_SECONDS: i64 = 24 * 3600;
+
+/// Asks all rules that are in force for this attempt, in their order. Pure: the same facts and the same law give the same judgement.
+pub fn judge(law: &Law, facts: &Facts) -> Judgement {
+    let scope = Scope::from(facts);
+    let entries = law.in_force(&scope);
+    let mut asked: Vec<Asked> = Vec::with_capacity(entries.len() + 1);
+    if !law.is_decided(&scope) {
+        asked.push(Asked {
+            kind: GateKind::Purpose,
+            rule: UNDECIDED.to_owned(),
+            verdict: Verdict::Never,
+        });
+    }
+    for entry in entries {
+        let verdict = verdict(law, entry, facts);
+        let rule = &entry.rule;
+        // An operator's rule stands beside the one of the pack that it tightens.
+        match asked.iter_mut().find(|known| entry.is_added && known.rule == rule.id) {
+            Some(known) => known.verdict = known.verdict.max(verdict),
+            None => asked.push(Asked {
+                kind: rule.says.kind(),
+                rule: rule.id.clone(),
+                verdict,
+            }),
+        }
+    }
+    Judgement { asked }
+}
+
+fn verdict(law: &Law, entry: &Entry, facts: &Facts) -> Verdict {
+    let rule = &entry.rule;
+    let verdict = ask(law, entry, facts);
+    if !verdict.is_no() || is_lifted(rule, facts) {
+        return Verdict::Yes;
+    }
+    if !rule.is_firm && facts.overrides.contains(&rule.id) {
+        return Verdict::Overridden;
+    }
+    verdict
+}
+
+fn ask(law: &Law, entry: &Entry, facts: &Facts) -> Verdict {
+    match &entry.rule.says {
+        Says::Open {} => Verdict::Yes,
+        Says::Closed {} | Says::Forbidden {} => Verdict::Never,
+        Says::Windows { .. } => windows(entry, facts),
+        Says::Cap { most, hours } => cap(*most, *hours, facts),
+        Says::Rest { cause, hours } => {
+            let since = facts
+                .rests
+                .iter()
+                .filter(|rest| rest.cause == *cause)
+                .map(|rest| rest.since);
+            wait_until(
+                since.max().map(|since| since.plus_seconds(i64::from(*hours) * 3600)),
+                facts.at,
+            )
+        }
+        Says::Consent { .. } => consent(&entry.rule.says, facts),
+        Says::Register {
+            name,
+            max_age_days,
+            listed,
+            waived_by,
+        } => register(name, *max_age_days, *listed, *waived_by, facts),
+        Says::OwnList {} => never_if(facts.is_barred),
+        Says::Reassigned {
+            max_age_days,
+            ask_after_days,
+        } => reassigned(*max_age_days, *ask_after_days, facts),
+        Says::CallerId { .. } => caller_id(&entry.rule.says, facts),
+        Says::Identity { fields } => wait_unless(fields.iter().all(|field| is_known(*field, facts))),
+        // What cannot be said in the call's language must not be left unsaid.
+        Says::Disclosure { .. } => wait_unless(facts.channel != DncChannel::Phone || law.pack.speaks(&facts.language)),
+        Says::Abandonment {
+            brake_permille, hours, ..
+        } => wait_unless(!is_braked(*brake_permille, *hours, facts)),
+        Says::Ring { least_seconds } => wait_unless(facts.ring_seconds >= *least_seconds),
+        Says::Recording { .. }
+        | Says::HonourOptOut { .. }
+        | Says::KeepRecord { .. }
+        | Says::Marking {}
+        | Says::Registration { .. } => Verdict::Yes,
+    }
+}
+
+fn never_if(is_so: bool) -> Verdict {
+    if is_so { Verdict::Never } else { Verdict::Yes }
+}
+
+/// Somebody must mend it.
+fn wait_unless(is_so: bool) -> Verdict {
+    if is_so { Verdict::Yes } else { Verdict::Wait(None) }
+}
+
+fn wait_until(until: Option<Moment>, at: Moment) -> Verdict {
+    match until {
+        Some(until) if until > at => Verdict::Wait(Some(until)),
+        Some(_) | None => Verdict::Yes,
+    }
+}
+
+/// All of a phone's ringing must lie inside. Without a zone nobody knows what time it is there.
+fn windows(entry: &Entry, facts: &Facts) -> Verdict {
+    let Some(calendars) = entry.calendars.as_ref().filter(|_| !facts.zones.is_empty()) else {
+        return Verdict::Wait(None);
+    };
+    let room_ms = match facts.channel {
+        DncChannel::Phone => ring_ms(facts.ring_seconds),
+        DncChannel::Sms | DncChannel::Email => 0,
+    };
+    let parts = |calendar: &Arc<Calendar>| {
+        let zones = facts.zones.iter();
+        Hours::new(zones.map(|zone| (calendar.clone(), zone.tz())).collect())
+    };
+    if parts(&calendars.plain).is_open(facts.at, room_ms) {
+        return Verdict::Yes;
+    }
+    let opens = parts(&calendars.dated).next_opening(facts.at, room_ms);
+    Verdict::Wait(opens.filter(|opens| *opens > facts.at))
+}
+
+/// Waits until so many of the attempts are old enough that one more stays within the cap.
+fn cap(most: u32, hours: u32, facts: &Facts) -> Verdict {
+    let span = i64::from(hours) * 3600;
+    let counted: Vec<Moment> = facts
+        .recent
+        .iter()
+        .map(|tried| tried.plus_seconds(span))
+        .filter(|frees| *frees > facts.at)
+        .collect();
+    let most = usize::try_from(most).unwrap_or(usize::MAX);
+    match counted.len().checked_sub(most) {
+        None => Verdict::Yes,
+        // None at all are allowed.
+        Some(_) if most == 0 => Verdict::Never,
+        Some(over) => wait_until(counted.get(over).copied(), facts.at),
+    }
+}
+
+/// The consent of these facts, if it covers the attempt: for the same seller, this channel and this purpose, given before, not expired.
+pub fn covering(facts: &Facts) -> Option<&ConsentFact> {
+    facts.consent.as_ref().filter(|consent| {
+        facts
+            .seller
+            .as_deref()
+            .is_some_and(|seller| is_same_seller(seller, &consent.seller))
+            && consent.channels.contains(&facts.channel)
+            && consent.purposes.contains(&facts.purpose)
+            && consent.given_at <= facts.at
+            && consent.expires_at.is_none_or(|expires| facts.at < expires)
+            && (consent.tier != ConsentTier::ExistingContract || is_said(consent.contract_ref.as_deref()))
+    })
+}
+
+/// Names of sellers are compared without regard to case and spaces.
+pub fn is_same_seller(one: &str, other: &str) -> bool {
+    let fold = |name: &str| name.split_whitespace().collect::<Vec<_>>().join(" ").to_lowercase();
+    let one = fold(one);
+    !one.is_empty() && one == fold(other)
+}
+
+fn covers(facts: &Facts, needed: ConsentTier) -> bool {
+    covering(facts).is_some_and(|consent| suffices(consent.tier, needed))
+}
+
+fn is_lifted(rule: &LawRule, facts: &Facts) -> bool {
+    rule.lifted_by_consent.is_some_and(|needed| covers(facts, needed))
+}
+
+fn consent(says: &Says, facts: &Facts) -> Verdict {
+    let Says::Consent {
+        any_of,
+        automated_voice,
+        max_age_days,
+        newer_than_register,
+        unless_register,
+    } = says
+    else {
+        return Verdict::Never;
+    };
+    let is_enough = |consent: &ConsentFact| {
+        any_of.iter().any(|needed| suffices(consent.tier, *needed))
+            && (!automated_voice || consent.covers_automated_voice)
+            && max_age_days.is_none_or(|days| !is_older(consent.given_at, days, facts.at))
+            && newer_than_register
+                .as_deref()
+                .is_none_or(|name| !is_taken_back(consent, name, facts))
+    };
+    let is_free = |register: &FreshRegister| {
+        fresh(&register.name, register.max_age_days, facts).is_some_and(|found| !found.is_listed)
+    };
+    never_if(!(covering(facts).is_some_and(is_enough) || unless_register.as_ref().is_some_and(is_free)))
+}
+
+/// An entry in the register is newer than the consent, or may be: of an entry nothing is known but that a copy holds it.
+fn is_taken_back(consent: &ConsentFact, register: &str, facts: &Facts) -> bool {
+    let mut copies = facts.registers.iter().filter(|found| found.name == register);
+    copies.any(|found| found.is_listed && consent.given_at <= found.fetched_at)
+}
+
+fn register(name: &str, max_age_days: u32, listed: Listed, waived_by: Option<ConsentTier>, facts: &Facts) -> Verdict {
+    if waived_by.is_some_and(|needed| covers(facts, needed)) {
+        return Verdict::Yes;
+    }
+    let Some(found) = fresh(name, max_age_days, facts) else {
+        return Verdict::Wait(None);
+    };
+    match listed {
+        Listed::Barred => never_if(found.is_listed),
+        Listed::Required => never_if(!found.is_listed),
+        Listed::Noted => Verdict::Yes,
+    }
+}
+
+/// The newest copy of a register, unless it is too old. One of tomorrow has a wrong date.
+fn fresh<'a>(name: &str, max_age_days: u32, facts: &'a Facts) -> Option<&'a RegisterFact> {
+    let copies = facts.registers.iter().filter(|found| found.name == name);
+    let newest = copies.max_by_key(|found| found.fetched_at)?;
+    (newest.fetched_at <= facts.at && !is_older(newest.fetched_at, max_age_days, facts.at)).then_some(newest)
+}
+
+pub(super) fn is_older(than: Moment, days: u32, at: Moment) -> bool {
+    than.plus_seconds(i64::from(days) * DAY_SECONDS) < at
+}
+
+/// Only a "no" that was asked with the day of the consent, or an earlier one, says that the number is still the same person's.
+fn reassigned(max_age_days: u32, ask_after_days: u32, facts: &Facts) -> Verdict {
+    let Some(consent) = facts
+        .consent
+        .as_ref()
+        .filter(|consent| is_older(consent.given_at, ask_after_days, facts.at))
+    else {
+        return Verdict::Yes;
+    };
+    match &facts.reassigned {
+        Some(found)
+            if found.since <= consent.given_at
+                && found.checked_at <= facts.at
+                && !is_older(found.checked_at, max_age_days, facts.at) =>
+        {
+            match found.answer {
+                ReassignedAnswer::No => Verdict::Yes,
+                ReassignedAnswer::Yes | ReassignedAnswer::NoData => Verdict::Never,
+            }
+        }
+        Some(_) | None => Verdict::Wait(None),
+    }
+}
+
+fn caller_id(says: &Says, facts: &Facts) -> Verdict {
+    let (
+        Says::CallerId {
+            answered,
+            right_to_use,
+            registered,
+            forbidden_prefixes,
+            required_prefixes,
+        },
+        Some(caller),
+    ) = (says, &facts.caller)
+    else {
+        return Verdict::Wait(None);
+    };
+    let begins = |prefixes: &[String]| begins_with_any(&caller.number, prefixes);
+    wait_unless(
+        (!answered || caller.is_answered)
+            && (!right_to_use || is_said(caller.right_to_use.as_deref()))
+            && (!registered || is_said(caller.registration.as_deref()))
+            && !begins(forbidden_prefixes)
+            && (required_prefixes.is_empty() || begins(required_prefixes)),
+    )
+}
+
+fn begins_with_any(number: &E164, prefixes: &[String]) -> bool {
+    prefixes
+        .iter()
+        .any(|prefix| number.as_str().starts_with(prefix.as_str()))
+}
+
+fn is_known(field: IdentityField, facts: &Facts) -> bool {
+    let identity = &facts.identity;
+    let has_address = is_said(identity.postal_address.as_deref());
+    match field {
+        IdentityField::RegisteredName => is_said(identity.registered_name.as_deref()),
+        IdentityField::Callback => identity.callback_number.is_some(),
+        IdentityField::TollFree => identity.toll_free_number.is_some(),
+        IdentityField::PostalAddress => has_address,
+        IdentityField::PostalAddressOrTollFree => has_address || identity.toll_free_number.is_some(),
+    }
+}
+
+fn is_said(text: Option<&str>) -> bool {
+    text.is_some_and(|text| !text.trim().is_empty())
+}
+
+/// Has the share of abandoned calls reached the brake?
+fn is_braked(brake_permille: u32, hours: u32, facts: &Facts) -> bool {
+    let Some(counted) = &facts.abandonment else {
+        return false;
+    };
+    let (answered, abandoned) = if hours <= 24 { counted.day } else { counted.month };
+    abandoned > 0 && abandoned.saturating_mul(1000) >= i64::from(brake_permille).saturating_mul(answered)
+}

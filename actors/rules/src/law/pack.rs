@@ -1,0 +1,121 @@
+//! The law packs that this program knows: the files of `law/`, read once. Each released version stays, so that an old attempt is judged
+//! by the rules of its day: a new version gets a folder of its own.
+use super::{
+    holidays::{self, Holidays},
+    read::{self, Groups, LawError},
+    rule::LawRule,
+};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::LazyLock,
+};
+use toml::Table;
+
+/// The rules of many places.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Pack {
+    pub version: String,
+    /// In which the texts of disclosures exist: the first part of a BCP 47 tag.
+    pub languages: BTreeSet<String>,
+    pub groups: Groups,
+    /// In the order of the files.
+    pub rules: Vec<LawRule>,
+    pub holidays: BTreeMap<String, Holidays>,
+    /// As they are written, by id: what an operator's file leaves out is found here.
+    pub(super) tables: BTreeMap<String, Table>,
+}
+
+/// What a pack is read from: files by name.
+#[derive(Clone, Copy, Debug)]
+pub struct Texts<'a> {
+    pub pack: &'a str,
+    pub holidays: &'a str,
+    pub rules: &'a [(&'a str, &'a str)],
+}
+
+const CURRENT: Texts<'static> = Texts {
+    pack: include_str!("../../law/pack.toml"),
+    holidays: include_str!("../../law/holidays.toml"),
+    rules: &[
+        ("everywhere.toml", include_str!("../../law/everywhere.toml")),
+        ("us.toml", include_str!("../../law/us.toml")),
+        ("us_states.toml", include_str!("../../law/us_states.toml")),
+        ("canada.toml", include_str!("../../law/canada.toml")),
+        ("europe.toml", include_str!("../../law/europe.toml")),
+        ("de.toml", include_str!("../../law/de.toml")),
+        ("fr.toml", include_str!("../../law/fr.toml")),
+        ("es.toml", include_str!("../../law/es.toml")),
+        ("it.toml", include_str!("../../law/it.toml")),
+        ("nl.toml", include_str!("../../law/nl.toml")),
+        ("uk.toml", include_str!("../../law/uk.toml")),
+        ("au.toml", include_str!("../../law/au.toml")),
+        ("in.toml", include_str!("../../law/in.toml")),
+    ],
+};
+
+static PACK: LazyLock<Result<Pack, LawError>> = LazyLock::new(|| Pack::read(CURRENT));
+/// No rule, so all is closed.
+static NOTHING: LazyLock<Pack> = LazyLock::new(Pack::default);
+
+/// The newest pack. One that does not parse closes everything; [`check`] says at the start what is wrong with it.
+pub fn pack() -> &'static Pack {
+    match &*PACK {
+        Ok(pack) => pack,
+        Err(_) => &NOTHING,
+    }
+}
+
+/// Does the newest pack parse?
+pub fn check() -> Result<(), LawError> {
+    match &*PACK {
+        Ok(_) => Ok(()),
+        Err(error) => Err(error.clone()),
+    }
+}
+
+/// The pack by which an attempt was judged.
+pub fn of_version(version: &str) -> Option<&'static Pack> {
+    let newest = pack();
+    (newest.version == version).then_some(newest)
+}
+
+impl Pack {
+    pub fn read(texts: Texts<'_>) -> Result<Self, LawError> {
+        let preface = read::preface("pack.toml", texts.pack)?;
+        let mut pack = Pack {
+            version: preface.version,
+            languages: preface.languages,
+            groups: preface.groups,
+            holidays: holidays::read("holidays.toml", texts.holidays)?,
+            ..Pack::default()
+        };
+        for (file, text) in texts.rules {
+            for table in read::tables(file, text)? {
+                pack.add(file, table)?;
+            }
+        }
+        Ok(pack)
+    }
+
+    pub fn rule(&self, id: &str) -> Option<&LawRule> {
+        self.rules.iter().find(|rule| rule.id == id)
+    }
+
+    /// Can what must be said be said in this language?
+    pub fn speaks(&self, language: &str) -> bool {
+        let primary = language.split(['-', '_']).next().unwrap_or_default();
+        self.languages.contains(primary) || self.languages.contains(&primary.to_ascii_lowercase())
+    }
+
+    fn add(&mut self, file: &str, table: Table) -> Result<(), LawError> {
+        let rule = read::rule(file, table.clone(), &self.groups)?;
+        if let Some(flaw) = super::lint::of_rule(&rule, self) {
+            return Err(flaw.in_file(file, &rule.id));
+        }
+        if self.tables.insert(rule.id.clone(), table).is_some() {
+            return Err(LawError::of_rule(file, &rule.id, "id", "stands in the pack twice"));
+        }
+        self.rules.push(rule);
+        Ok(())
+    }
+}

@@ -1,0 +1,43 @@
+//! From what is to be recorded to a row.
+use super::chain::digest;
+use entities::{
+    Error, Result,
+    attempt::{New, RecordKind},
+    ids::{AttemptId, CampaignId, TenantId},
+    values::Env,
+};
+use serde::Serialize;
+
+/// What a row is about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Subject {
+    pub owner: (TenantId, Env),
+    pub kind: RecordKind,
+    pub attempt_id: AttemptId,
+    /// The intent's own; 0 for what belongs to no single one.
+    pub dial_n: i32,
+    pub campaign_id: Option<CampaignId>,
+    /// Keyed hash of the number, or of the address.
+    pub number_hash: Option<String>,
+}
+
+/// A row that says this, in as few letters as it takes.
+pub fn record<C: Serialize>(subject: Subject, body: &impl Serialize, content: Option<&C>) -> Result<New> {
+    let content = content.map(text).transpose()?;
+    Ok(New {
+        tenant_id: subject.owner.0,
+        env: subject.owner.1,
+        kind: subject.kind,
+        attempt_id: subject.attempt_id,
+        dial_n: subject.dial_n,
+        campaign_id: subject.campaign_id,
+        number_hash: subject.number_hash,
+        body: text(body)?,
+        content_sha256: content.as_deref().map(digest),
+        content,
+    })
+}
+
+fn text(value: &impl Serialize) -> Result<String> {
+    serde_json::to_string(value).map_err(|error| Error::Internal(format!("an attempt cannot be written down: {error}")))
+}

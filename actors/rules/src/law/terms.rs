@@ -1,0 +1,239 @@
+//! What a campaign, a call or a message is in the words of the law, and what is known of one person: the facts of an attempt are made
+//! of both.
+use super::{
+    Asked, GateKind, Judgement, Law,
+    facts::{
+        AbandonmentFact, CallerFact, Facts, IdentityFact, ReassignedFact, RegisterFact, RestFact,
+    },
+    judge, places_of,
+    rule::Says,
+};
+use crate::{
+    consent::standing::{self, Wanted},
+    eligibility::ContactRecord,
+    zone,
+};
+use entities::{
+    changes::{CapSpan, Guard, Lawful},
+    consent,
+    dnc::DncChannel,
+    ids::{ConsentId, TenantId},
+    law::{DisclosureKind, Legal, LegalPerson, SandboxLaw},
+    session::{CallLegal, Disclose},
+    values::{E164, Env, Moment, Place, Zone},
+};
+use std::sync::Arc;
+
+/// The same for all people of a campaign.
+#[derive(Clone, Debug)]
+pub struct LegalTerms {
+    pub law: Arc<Law>,
+    pub legal: Legal,
+    pub channel: DncChannel,
+    pub identity: IdentityFact,
+    /// BCP 47, in which it is spoken or written.
+    pub language: String,
+    pub is_cloned_voice: bool,
+    /// 0 for messages.
+    pub ring_seconds: i32,
+    /// Its caller ids; empty: none is known, or it shows none.
+    pub callers: Vec<CallerFact>,
+    /// The campaign's; none: it has none, or is none.
+    pub abandonment: Option<AbandonmentFact>,
+    /// The verdicts bind; else they are computed, and kept with the attempt.
+    pub is_enforced: bool,
+}
+
+/// What is known of one number or address.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct LegalRecord {
+    /// Those that stand.
+    pub consents: Vec<consent::Model>,
+    pub registers: Vec<RegisterFact>,
+    pub reassigned: Option<ReassignedFact>,
+    /// The newest of each cause.
+    pub rests: Vec<RestFact>,
+}
+
+/// An attempt that was judged, and what of it may change until it is committed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Judged {
+    pub facts: Facts,
+    pub judgement: Judgement,
+    /// The consent that it rests on, and its version.
+    pub consent: Option<(ConsentId, i32)>,
+    /// Whom the law may give a rest, and since when the newest that is known has begun.
+    pub rest: Option<(E164, Option<Moment>)>,
+    /// Between which moments no rule begins or ends that concerns it.
+    pub holds: (Moment, Moment),
+}
+
+impl Judged {
+    /// The first rule that says no and is not one of time: caps, rests and hours have answers of their own.
+    pub fn first_bar(&self) -> Option<&Asked> {
+        let is_of_time = |kind| matches!(kind, GateKind::Rest | GateKind::Caps | GateKind::Hours | GateKind::Ring);
+        self.judgement.noes().find(|asked| !is_of_time(asked.kind))
+    }
+
+    /// What must still be so when it is committed.
+    pub fn guard(&self, (tenant_id, env): (TenantId, Env)) -> Guard {
+        let registers = self.facts.registers.iter();
+        Guard::Lawful(Lawful {
+            tenant_id,
+            env,
+            consent: self.consent,
+            registers: registers.map(|register| (register.id, register.version)).collect(),
+            rest: self.rest.clone(),
+            holds: self.holds,
+        })
+    }
+}
+
+/// Somebody who may be reached.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Whom<'a> {
+    /// None: an e-mail goes to somebody who has no number, or a page was opened.
+    pub number: Option<&'a E164>,
+    pub region: Option<&'a Place>,
+    pub consent_id: Option<ConsentId>,
+    /// Where the person is, if it was said.
+    pub timezone: Option<Zone>,
+}
+
+impl LegalTerms {
+    /// For whom it is made.
+    pub fn seller(&self) -> Option<&str> {
+        let named = self.legal.seller.as_deref();
+        named.or(self.identity.registered_name.as_deref())
+    }
+
+    /// All that an attempt at `at` is judged by. `caller`: the number that it shows.
+    pub fn facts(&self, whom: Whom<'_>, record: &ContactRecord, caller: Option<&E164>, at: Moment) -> Facts {
+        let (places, place_sources) = match whom.number {
+            Some(number) => places_of(number, whom.region),
+            None => super::places::of_region(whom.region),
+        };
+        let zones = match (whom.timezone, whom.number) {
+            (Some(zone), _) => vec![zone],
+            (None, Some(number)) => zone::candidates(number).iter().map(|zone| Zone::from(*zone)).collect(),
+            (None, None) => Vec::new(),
+        };
+        Facts {
+            at,
+            channel: self.channel,
+            purpose: self.legal.purpose,
+            audience: self.legal.audience,
+            vertical: self.legal.vertical,
+            places,
+            place_sources,
+            zones,
+            seller: self.seller().map(str::to_owned),
+            subject: self.legal.subject.as_deref().map(str::to_owned),
+            consent: self.consent(whom, &record.legal, at).map(standing::fact),
+            is_barred: record.is_barred,
+            recent: record.recent.clone(),
+            rests: record.legal.rests.clone(),
+            registers: record.legal.registers.clone(),
+            reassigned: record.legal.reassigned.clone(),
+            caller: self.caller(caller).cloned(),
+            identity: self.identity.clone(),
+            language: self.language.clone(),
+            is_cloned_voice: self.is_cloned_voice,
+            ring_seconds: self.ring_seconds,
+            abandonment: self.abandonment.clone(),
+            overrides: self.law.overridden(),
+        }
+    }
+
+    /// What the law says of an attempt at `at`, with what that rests on.
+    pub fn judged(&self, whom: Whom<'_>, record: &ContactRecord, caller: Option<&E164>, at: Moment) -> Judged {
+        let facts = self.facts(whom, record, caller, at);
+        let consent = facts.consent.as_ref().and_then(|fact| {
+            let known = record.legal.consents.iter().find(|known| known.id == fact.id)?;
+            Some((fact.id, known.version))
+        });
+        let newest = facts.rests.iter().map(|rest| rest.since).max();
+        Judged {
+            judgement: judge(&self.law, &facts),
+            rest: whom.number.map(|number| (number.clone(), newest)),
+            holds: self.law.holds(&facts),
+            consent,
+            facts,
+        }
+    }
+
+    /// What is spoken in a talk, and how it may be recorded. `is_ours`: we have called.
+    pub fn call(&self, facts: &Facts, person: LegalPerson, is_ours: bool) -> CallLegal {
+        let mut bound = CallLegal {
+            legal: self.legal.clone(),
+            person,
+            sandbox_law: if self.is_enforced { SandboxLaw::Enforce } else { SandboxLaw::Observe },
+            name: self.seller().map(str::to_owned),
+            callback: self.identity.toll_free_number.clone().or(self.identity.callback_number.clone()),
+            address: self.identity.postal_address.clone(),
+            ..CallLegal::default()
+        };
+        if self.is_enforced {
+            let duties = self.law.spoken(facts);
+            bound.recording = Some(duties.recording);
+            // Whoever calls us, or opens a page of ours, is on no list that could call again.
+            let mut kinds: Vec<DisclosureKind> = duties.disclosures.into_iter().collect();
+            kinds.retain(|kind| is_ours || matches!(kind, DisclosureKind::Ai | DisclosureKind::Name | DisclosureKind::ClonedVoice));
+            bound.disclose = (!kinds.is_empty()).then_some(Disclose {
+                kinds,
+                repeat_minutes: duties.repeat_minutes,
+            });
+        }
+        bound
+    }
+
+    /// The same, of the attempt as it is committed: at its moment, and with the number that it shows.
+    pub fn committed(&self, judged: &Judged, caller: Option<&E164>, at: Moment) -> Judged {
+        let facts = Facts {
+            at,
+            caller: self.caller(caller).cloned(),
+            ..judged.facts.clone()
+        };
+        Judged {
+            judgement: judge(&self.law, &facts),
+            holds: self.law.holds(&facts),
+            facts,
+            ..judged.clone()
+        }
+    }
+
+    /// The best of those that cover it, or the one that was named.
+    fn consent<'r>(&self, whom: Whom<'_>, known: &'r LegalRecord, at: Moment) -> Option<&'r consent::Model> {
+        let wanted = Wanted {
+            seller: self.seller(),
+            purpose: self.legal.purpose,
+            channel: self.channel,
+            named: whom.consent_id,
+            at,
+        };
+        standing::best(&known.consents, &wanted)
+    }
+
+    /// The number that is shown, or the first that could be.
+    fn caller(&self, shown: Option<&E164>) -> Option<&CallerFact> {
+        match shown {
+            Some(number) => self.callers.iter().find(|caller| caller.number == *number),
+            None => self.callers.first(),
+        }
+    }
+}
+
+impl Law {
+    /// How often somebody may be reached, by all rules that are in force for it.
+    pub fn caps(&self, facts: &Facts) -> Vec<CapSpan> {
+        let rules = self.rules_for(facts).into_iter().filter(|rule| !self.overrides(rule));
+        let caps = rules.filter_map(|rule| match &rule.says {
+            Says::Cap { most, hours } => Some(CapSpan {
+                most: i32::try_from(*most).unwrap_or(i32::MAX),
+                hours: i32::try_from(*hours).unwrap_or(i32::MAX),
+            }),
+            _ => None,
+        });
+        caps.collect()
+    }
+}

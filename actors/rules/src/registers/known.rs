@@ -1,0 +1,203 @@
+//! The registers that rules know by name, and what may be said of any.
+use entities::{
+    Error, Result,
+    values::{Country, Moment},
+};
+
+/// A national register.
+#[derive(Debug)]
+pub struct Known {
+    pub name: &'static str,
+    /// What people call it.
+    pub title: &'static str,
+    /// Whose national numbers it holds.
+    pub country: &'static str,
+    /// A copy may be that old.
+    pub max_age_days: u32,
+    pub source: &'static str,
+}
+
+pub const KNOWN: [Known; 6] = [
+    Known {
+        name: "us_dnc",
+        title: "the National Do Not Call Registry of the United States",
+        country: "US",
+        max_age_days: 31,
+        source: "16 CFR 310.4(b)(3)(iv), 47 CFR 64.1200(c)(2)",
+    },
+    Known {
+        name: "uk_tps",
+        title: "the Telephone Preference Service of the United Kingdom",
+        country: "GB",
+        max_age_days: 28,
+        source: "PECR 21, 28 days",
+    },
+    Known {
+        name: "uk_ctps",
+        title: "the Corporate Telephone Preference Service of the United Kingdom",
+        country: "GB",
+        max_age_days: 28,
+        source: "PECR 21, 28 days",
+    },
+    Known {
+        name: "it_rpo",
+        title: "the Registro pubblico delle opposizioni of Italy",
+        country: "IT",
+        max_age_days: 15,
+        source: "D.P.R. 26/2022: an entry takes effect within 15 days",
+    },
+    Known {
+        name: "ca_dncl",
+        title: "the National Do Not Call List of Canada",
+        country: "CA",
+        max_age_days: 31,
+        source: "CRTC Unsolicited Telecommunications Rules, part II",
+    },
+    Known {
+        name: "au_dncr",
+        title: "the Do Not Call Register of Australia",
+        country: "AU",
+        max_age_days: 30,
+        source: "Do Not Call Register Act 2006: 30 days",
+    },
+];
+
+/// The age of which owners are told where a register has a name of their own. Ours.
+const MAX_AGE_DAYS: u32 = 31;
+const LONGEST: usize = 32;
+/// So far from our midnight a day may begin: where it is tomorrow already.
+const AHEAD_HOURS: i64 = 14;
+
+pub fn known(name: &str) -> Option<&'static Known> {
+    KNOWN.iter().find(|known| known.name == name)
+}
+
+/// Days after which a copy is too old, as its owners are told.
+pub fn max_age_days(name: &str) -> u32 {
+    known(name).map_or(MAX_AGE_DAYS, |known| known.max_age_days)
+}
+
+pub fn check_name(name: &str) -> Result<()> {
+    let is_part = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
+    if (2..=LONGEST).contains(&name.len()) && name.bytes().all(is_part) {
+        return Ok(());
+    }
+    let all: Vec<&str> = KNOWN.iter().map(|known| known.name).collect();
+    let why = format!(
+        "must be one of {}, or a name of your own: 2 to {LONGEST} small letters, digits and _",
+        all.join(", ")
+    );
+    Err(Error::invalid("name", why))
+}
+
+/// Whose national numbers a register of that name holds; `otherwise`: where nobody has said it.
+pub fn country(name: &str, given: Option<&str>, otherwise: Country) -> Result<Country> {
+    let given = given
+        .map(|text| text.trim().to_uppercase().parse::<Country>())
+        .transpose()
+        .map_err(|why| Error::invalid("country", why))?;
+    let Some(known) = known(name) else {
+        return Ok(given.unwrap_or(otherwise));
+    };
+    let own = known.country.parse().unwrap_or(otherwise);
+    match given {
+        Some(given) if given != own => Err(Error::invalid(
+            "country",
+            format!("must be left out, or be {}: `{name}` is {}", known.country, known.title),
+        )),
+        _ => Ok(own),
+    }
+}
+
+/// The day, or the moment, at which its maker gave a file out. A day begins at midnight UTC: the file counts as no younger than that.
+/// `now`: by the clock that shows more.
+pub fn fetched_at(text: &str, now: Moment) -> Result<Moment> {
+    let future = || {
+        Error::invalid(
+            "fetched_at",
+            format!(
+                "`{text}` lies in the future; it is {now} now: give the day on which you got the file from its maker"
+            ),
+        )
+    };
+    if let Some(begins) = super::day::begins(text) {
+        return match begins.plus_seconds(-AHEAD_HOURS * 3600) <= now {
+            true => Ok(begins.min(now)),
+            false => Err(future()),
+        };
+    }
+    let Ok(at) = Moment::parse(text) else {
+        let why = format!("`{text}` is neither a day, such as 2026-11-30, nor a time in ISO 8601 with an offset");
+        return Err(Error::invalid("fetched_at", why));
+    };
+    if at <= now { Ok(at) } else { Err(future()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(text: &str) -> Moment {
+        Moment::parse(text).unwrap()
+    }
+
+    #[test]
+    fn names_are_short_and_plain() {
+        for (name, fits) in [
+            ("us_dnc", true),
+            ("ours2", true),
+            ("xx", true),
+            ("a2345678901234567890123456789012", true),
+            ("x", false),
+            ("", false),
+            ("US_DNC", false),
+            ("us-dnc", false),
+            ("müller", false),
+            ("a23456789012345678901234567890123", false),
+        ] {
+            assert_eq!(check_name(name).is_ok(), fits, "{name}");
+        }
+        assert!(KNOWN.iter().all(|known| check_name(known.name).is_ok()));
+    }
+
+    #[test]
+    fn a_national_register_is_of_its_country() {
+        let of = |name, given| {
+            country(name, given, Country::US)
+                .map(|country| country.to_string())
+                .ok()
+        };
+        for (name, given, expected) in [
+            ("uk_tps", None, Some("GB")),
+            ("uk_tps", Some("gb"), Some("GB")),
+            ("uk_tps", Some("US"), None),
+            ("ours", None, Some("US")),
+            ("ours", Some("DE"), Some("DE")),
+            ("ours", Some("Germany"), None),
+        ] {
+            assert_eq!(of(name, given).as_deref(), expected, "{name} {given:?}");
+        }
+        let countries = KNOWN.iter().map(|known| known.country.parse::<Country>());
+        assert!(countries.into_iter().all(|country| country.is_ok()));
+    }
+
+    #[test]
+    fn a_day_counts_from_its_beginning_and_none_lies_ahead() {
+        let now = at("2026-11-30T15:00:00Z");
+        for (text, expected) in [
+            ("2026-11-30", Some("2026-11-30T00:00:00Z")),
+            ("2026-11-01", Some("2026-11-01T00:00:00Z")),
+            // It is tomorrow already where the sun rises first.
+            ("2026-12-01", Some("2026-11-30T15:00:00Z")),
+            ("2026-12-02", None),
+            ("2026-11-30T14:59:00+00:00", Some("2026-11-30T14:59:00Z")),
+            ("2026-11-30T15:00:01Z", None),
+            ("30.11.2026", None),
+            ("", None),
+        ] {
+            assert_eq!(fetched_at(text, now).ok(), expected.map(at), "{text}");
+        }
+        let early = at("2026-11-30T09:59:00Z");
+        assert!(fetched_at("2026-12-01", early).is_err(), "nowhere yet");
+    }
+}

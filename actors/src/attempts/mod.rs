@@ -1,0 +1,309 @@
+//! The record of attempts: what is written when somebody is about to be reached, and when it is over.
+//!
+//! Whoever commits an intent hands an [`Opening`] in with it ([`opened`]); ends come as facts of the machines
+//! (`Fact::CloseAttempt`), wishes with the entries of the do-not-call list. The writer gives each row its place and its
+//! hashes, in the same transaction (`chaining`), so a row stands if and only if what it tells of stands.
+pub mod chaining;
+pub mod exports;
+pub mod heads;
+pub mod person;
+pub mod retention;
+
+use crate::deps::Deps;
+use entities::{
+    Result,
+    attempt::{New, RecordKind},
+    contact::Model as Contact,
+    dial, dnc,
+    ids::{AttemptId, CampaignId, ConsentId, ErasureId, SessionId, TenantId},
+    session,
+    values::{E164, Env, Moment},
+};
+use rules::{
+    commit::Commit,
+    law::record::{
+        AttemptBody, Closing, ErasureBody, OptOutBody, OptOutContent, Person, RevocationBody, Subject, record,
+    },
+};
+use serde::Serialize;
+use uuid::Uuid;
+
+/// An attempt that is about to be made.
+#[derive(Clone, Debug)]
+pub struct Opening {
+    pub owner: (TenantId, Env),
+    /// The session's id, or the message's.
+    pub attempt_id: AttemptId,
+    /// The `n` of the intent that it is written with.
+    pub dial_n: i32,
+    pub campaign_id: Option<CampaignId>,
+    /// Its salt is given here.
+    pub person: Person,
+    pub body: AttemptBody,
+}
+
+impl Opening {
+    /// Of a call, with the intent of that `n`.
+    pub fn of_call(call: &session::Model, dial_n: i32, body: AttemptBody) -> Self {
+        Opening {
+            owner: (call.tenant_id, call.env),
+            attempt_id: AttemptId(call.id.0),
+            dial_n,
+            campaign_id: call.campaign_id,
+            person: Person {
+                phone_number: call.to_number.clone(),
+                email: call.email.clone(),
+                first_name: call.first_name.clone(),
+                last_name: call.last_name.clone(),
+                salt: Uuid::nil(),
+            },
+            body: AttemptBody {
+                attempt_no: call.attempt,
+                contact_id: call.contact_id,
+                agent_id: Some(call.agent_id),
+                agent_version: Some(call.agent_version),
+                voice_id: call.voice_id.clone(),
+                ..body
+            },
+        }
+    }
+}
+
+/// A message that is about to be handed over.
+pub struct Written<'a> {
+    pub owner: (TenantId, Env),
+    pub message: Uuid,
+    /// The `n` of its intent.
+    pub dial_n: i32,
+    pub campaign_id: Option<CampaignId>,
+    /// Of a campaign.
+    pub contact: Option<&'a Contact>,
+    /// A number in E.164, or an e-mail address in lower case.
+    pub address: String,
+}
+
+impl Opening {
+    pub fn of_message(written: Written<'_>, body: AttemptBody) -> Self {
+        let contact = written.contact;
+        let number: Option<E164> = written.address.parse().ok();
+        let email = match number {
+            Some(_) => contact.and_then(|contact| contact.email.clone()),
+            None => Some(written.address),
+        };
+        Opening {
+            owner: written.owner,
+            attempt_id: AttemptId(written.message),
+            dial_n: written.dial_n,
+            campaign_id: written.campaign_id,
+            person: Person {
+                phone_number: number,
+                email,
+                first_name: contact.and_then(|contact| contact.first_name.clone()),
+                last_name: contact.and_then(|contact| contact.last_name.clone()),
+                salt: Uuid::nil(),
+            },
+            body: AttemptBody {
+                attempt_no: contact.map_or(1, |contact| contact.attempts + 1),
+                contact_id: contact.map(|contact| contact.id),
+                ..body
+            },
+        }
+    }
+}
+
+/// Records that somebody is about to be reached. It stands with the intent, or neither does.
+pub fn opened(deps: &Deps, commit: &mut Commit, opening: Opening) -> Result<()> {
+    let person = Person {
+        salt: salt(),
+        ..opening.person
+    };
+    let subject = Subject {
+        owner: opening.owner,
+        kind: RecordKind::Attempt,
+        attempt_id: opening.attempt_id,
+        dial_n: opening.dial_n,
+        campaign_id: opening.campaign_id,
+        number_hash: hash_of(deps, opening.owner.0, &person),
+    };
+    let row = record(subject, &opening.body, Some(&person))?;
+    commit.changes.attempt_records.push(row);
+    Ok(())
+}
+
+/// Nobody finds out by trying numbers what a digest that is left was made of.
+fn salt() -> Uuid {
+    Uuid::from_u128(rand::random())
+}
+
+/// Under what somebody is found again: the number, where there is one.
+fn hash_of(deps: &Deps, tenant: TenantId, person: &Person) -> Option<String> {
+    let number = person.phone_number.as_ref().map(E164::as_str);
+    let address = number.or(person.email.as_deref())?;
+    Some(person::hash(&person::key(&deps.links), tenant, address))
+}
+
+/// Records what came of an attempt.
+pub async fn close(deps: &Deps, owner: (TenantId, Env), closing: &Closing, commit: &mut Commit) -> Result<()> {
+    let row = match closing {
+        Closing::Outcome {
+            attempt_id,
+            campaign_id,
+            unless_undialled,
+            body,
+        } => {
+            if let Some(number) = unless_undialled
+                && !was_dialled(deps, owner, number, *attempt_id).await?
+            {
+                return Ok(());
+            }
+            follows(owner, RecordKind::Outcome, (*attempt_id, *campaign_id), body)?
+        }
+        Closing::Disposition {
+            attempt_id,
+            campaign_id,
+            body,
+        } => follows(owner, RecordKind::Disposition, (*attempt_id, *campaign_id), body)?,
+    };
+    commit.changes.attempt_records.push(row);
+    Ok(())
+}
+
+/// A call that ends in the queue was dialled if a trunk has sent it back.
+async fn was_dialled(deps: &Deps, (tenant, env): (TenantId, Env), number: &E164, id: AttemptId) -> Result<bool> {
+    let session = SessionId(id.0);
+    let dials = dial::of_sessions(&deps.db.read, &[(tenant, env, number.clone(), session)]).await?;
+    Ok(dials.contains_key(&session))
+}
+
+/// A row that names nobody: its opening does.
+fn follows(
+    owner: (TenantId, Env),
+    kind: RecordKind,
+    (attempt_id, campaign_id): (AttemptId, Option<CampaignId>),
+    body: &impl Serialize,
+) -> Result<New> {
+    let subject = Subject {
+        owner,
+        kind,
+        attempt_id,
+        dial_n: 0,
+        campaign_id,
+        number_hash: None,
+    };
+    record(subject, body, None::<&Person>)
+}
+
+/// Records a wish not to be reached any more, as it comes onto the do-not-call list. `words`: what was said, where that is known.
+pub fn opted_out(deps: &Deps, entry: &dnc::Model, words: Option<String>) -> Result<New> {
+    let owner = (entry.tenant_id, entry.env);
+    let person = Person {
+        phone_number: entry.phone_number.clone(),
+        email: entry.email.clone(),
+        salt: salt(),
+        ..Person::default()
+    };
+    let attempt = entry.session_id.map_or(entry.id.0, |session| session.0);
+    let subject = Subject {
+        owner,
+        kind: RecordKind::OptOut,
+        attempt_id: AttemptId(attempt),
+        dial_n: 0,
+        campaign_id: None,
+        number_hash: hash_of(deps, owner.0, &person),
+    };
+    let body = OptOutBody {
+        how: how(entry.source).to_owned(),
+        entry_id: entry.id,
+        channels: entry.channels.0.clone(),
+        said_at: deps.clock.now(),
+        session_id: entry.session_id,
+        entered_by: entry.created_by.clone(),
+    };
+    record(subject, &body, Some(&OptOutContent { person, words }))
+}
+
+/// As the API writes it.
+fn how(source: dnc::Source) -> &'static str {
+    match source {
+        dnc::Source::OptOutVoice => "opt_out_voice",
+        dnc::Source::SmsStop => "sms_stop",
+        dnc::Source::Unsubscribe => "unsubscribe",
+        dnc::Source::Manual => "manual",
+        dnc::Source::Import => "import",
+    }
+}
+
+/// A consent that was taken back.
+#[derive(Clone, Debug)]
+pub struct Revoked {
+    pub owner: (TenantId, Env),
+    pub consent_id: ConsentId,
+    pub how: String,
+    pub said_at: Moment,
+    pub session_id: Option<SessionId>,
+    /// Its salt is given here.
+    pub person: Person,
+    pub words: Option<String>,
+}
+
+/// Records that a consent was taken back, in the transaction in which it is.
+pub fn revoked(deps: &Deps, commit: &mut Commit, revoked: Revoked) -> Result<()> {
+    let person = Person {
+        salt: salt(),
+        ..revoked.person
+    };
+    let attempt = revoked.session_id.map_or(revoked.consent_id.0, |session| session.0);
+    let subject = Subject {
+        owner: revoked.owner,
+        kind: RecordKind::Revocation,
+        attempt_id: AttemptId(attempt),
+        dial_n: 0,
+        campaign_id: None,
+        number_hash: hash_of(deps, revoked.owner.0, &person),
+    };
+    let body = RevocationBody {
+        consent_id: revoked.consent_id,
+        how: revoked.how,
+        said_at: revoked.said_at,
+        session_id: revoked.session_id,
+    };
+    let content = OptOutContent {
+        person,
+        words: revoked.words,
+    };
+    let row = record(subject, &body, Some(&content))?;
+    commit.changes.attempt_records.push(row);
+    Ok(())
+}
+
+/// Places that an erasure names; of more the first and the last.
+const MOST_PLACES: usize = 1_000;
+
+/// Records that what these rows say of a person was blanked (`entities::attempt::blank`), in the same transaction. `number_hash`: under
+/// which the person is found.
+pub fn erased(
+    owner: (TenantId, Env),
+    erasure_id: ErasureId,
+    number_hash: Option<String>,
+    (places, asked_by): (&[i64], Option<String>),
+) -> Result<New> {
+    let named = match places {
+        [first, .., last] if places.len() > MOST_PLACES => vec![*first, *last],
+        few => few.to_vec(),
+    };
+    let body = ErasureBody {
+        erasure_id,
+        places: named,
+        rows: i64::try_from(places.len()).unwrap_or(i64::MAX),
+        asked_by,
+    };
+    let subject = Subject {
+        owner,
+        kind: RecordKind::Erasure,
+        attempt_id: AttemptId(erasure_id.0),
+        dial_n: 0,
+        campaign_id: None,
+        number_hash,
+    };
+    record(subject, &body, None::<&Person>)
+}

@@ -1,0 +1,88 @@
+//! How rows of the record go that are older than they must be kept: from the beginning of each chain, in slices, and the last that
+//! is gone is kept as the chain's anchor. Exports go sooner: they can be asked for again.
+use crate::{deps::Deps, slices::Slices};
+use entities::{
+    Result,
+    attempt::{self, anchor, chain},
+    boxed, compliance_export,
+    ids::TenantId,
+    values::{Env, Moment},
+};
+use rules::commit::Commit;
+use std::time::Duration;
+
+/// Rows of one transaction, at most.
+const MOST: usize = 500;
+/// Chains that are looked at by one statement, and slices of one run: a backlog is worked off over some runs.
+const PAGE: u64 = 200;
+const SLICES: usize = 2_000;
+/// An export is there for so long.
+pub const KEEP_EXPORTS: Duration = Duration::from_secs(30 * 24 * 3600);
+/// Exports that go in one run.
+const EXPORTS: u64 = 100;
+
+#[boxed]
+pub async fn prune(deps: &Deps) -> Result<()> {
+    let times = deps.clock.times();
+    // What is deleted does not come back: by the clock that shows less.
+    if times.in_doubt {
+        return Ok(());
+    }
+    exports(deps, times.earlier().minus(KEEP_EXPORTS)).await?;
+    let before = times.earlier().minus(deps.limits.retention.compliance);
+    let (mut after, mut left) = (None, SLICES);
+    loop {
+        let page = chain::all_after(&deps.db.read, deps.share(), after, PAGE).await?;
+        let Some(last) = page.last().map(|end| end.tenant_id) else {
+            return Ok(());
+        };
+        for end in &page {
+            let mut slices = Slices::new(MOST);
+            while left > 0 && slice(deps, &mut slices, (end.tenant_id, end.env), before).await? {
+                left -= 1;
+            }
+        }
+        after = Some(last);
+    }
+}
+
+/// Removes some; were there any?
+async fn slice(deps: &Deps, slices: &mut Slices, owner: (TenantId, Env), before: Moment) -> Result<bool> {
+    let oldest = attempt::oldest(&deps.db.read, owner, before, slices.rows() as u64).await?;
+    let Some((n, recorded_at, hash)) = oldest else {
+        return Ok(false);
+    };
+    let row = anchor::Model {
+        tenant_id: owner.0,
+        env: owner.1,
+        n,
+        hash,
+        recorded_at,
+        pruned_at: deps.clock.now(),
+    };
+    slices
+        .write(deps, owner.0, move |db| {
+            let row = row.clone();
+            Box::pin(async move {
+                attempt::remove(db, owner, row.n).await?;
+                anchor::save(db, row).await?;
+                Ok(((), Commit::default()))
+            })
+        })
+        .await?;
+    Ok(true)
+}
+
+/// Their files first: a row that is there tells what is to be erased.
+async fn exports(deps: &Deps, before: Moment) -> Result<()> {
+    for export in compliance_export::ended_before(&deps.db.read, deps.share(), before, EXPORTS).await? {
+        super::exports::erase(deps, &export).await?;
+        let id = export.id;
+        deps.writer
+            .upkeep(export.tenant_id, move |db| {
+                Box::pin(async move { compliance_export::remove(db, &[id]).await })
+            })
+            .await?;
+    }
+    Ok(())
+}

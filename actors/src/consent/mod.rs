@@ -1,0 +1,201 @@
+//! Consents: taking them down, taking them back and, when the law wants them no longer, deleting them.
+pub mod files;
+
+use crate::{attempts, deps::Deps, dnc};
+use entities::{
+    Error, Result, boxed,
+    connection::Connection,
+    consent::{self, Address, Model, Revocation, Revoked},
+    dnc::{Channels, DncChannel, Source},
+    ids::{ConsentId, DncId, TenantId, TenantScoped},
+    recording,
+    values::{Env, Moment},
+};
+use rules::{
+    barred::{Entry, Whom},
+    commit::Commit,
+    consent::{Accepted, MOST_OF_A_PERSON, kept},
+    law::record::Person,
+};
+
+/// Stores one. Answers it and whether it is new: the same facts are the same consent.
+#[boxed]
+pub async fn give(deps: &Deps, accepted: Accepted) -> Result<(Model, bool)> {
+    let owner = (accepted.row.tenant_id, accepted.row.env);
+    deps.writer
+        .run(owner.0, move |db| {
+            let accepted = accepted.clone();
+            Box::pin(async move {
+                let known = consent::known(db, owner, std::slice::from_ref(&accepted.row.fingerprint)).await?;
+                if let Some(known) = known.into_values().next() {
+                    check_not_revoked(&known)?;
+                    return Ok(((known, false), Commit::default()));
+                }
+                check_recording(db, &accepted.row).await?;
+                check_room(db, owner, &accepted.row).await?;
+                let mut commit = Commit::default();
+                commit.changes.consents.push(accepted.row.clone());
+                commit.changes.consent_texts.extend(accepted.text);
+                Ok(((accepted.row, true), commit))
+            })
+        })
+        .await
+}
+
+/// What was taken back is not brought back by whoever enters it again.
+pub(crate) fn check_not_revoked(known: &Model) -> Result<()> {
+    match known.revoked_at {
+        None => Ok(()),
+        Some(_) => Err(Error::InvalidState {
+            kind: "consent",
+            state: "revoked",
+            command: "be recorded again",
+            hint: "one that was given later is another one; if this one was revoked by mistake, record it anew and say so in `method`",
+        }),
+    }
+}
+
+pub(crate) async fn check_recording(db: &Connection, row: &Model) -> Result<()> {
+    let Some(id) = row.recording_id else { return Ok(()) };
+    let found = recording::load(db, TenantScoped::new(row.tenant_id, row.env, id)).await;
+    found.map(drop).map_err(|error| match error {
+        Error::NotFound(_) => Error::invalid("recording_id", "is not a recording of this workspace and environment"),
+        other => other,
+    })
+}
+
+async fn check_room(db: &Connection, owner: (TenantId, Env), row: &Model) -> Result<()> {
+    let found = consent::of_people(db, owner, &people(row)).await?;
+    match found.values().any(|consents| consents.len() >= MOST_OF_A_PERSON) {
+        false => Ok(()),
+        true => Err(too_many()),
+    }
+}
+
+pub(crate) fn too_many() -> Error {
+    Error::PlanLimit(format!(
+        "this person has {MOST_OF_A_PERSON} consents that are not revoked: revoke those that are no longer needed"
+    ))
+}
+
+/// Whose it is.
+pub(crate) fn people(row: &Model) -> Vec<Address> {
+    let number = row.phone_number.clone().map(Address::Number);
+    number
+        .into_iter()
+        .chain(row.email.clone().map(Address::Email))
+        .collect()
+}
+
+/// Somebody takes one back.
+#[derive(Clone, Debug)]
+pub struct Wish {
+    /// Empty: all that it covers.
+    pub channels: Vec<DncChannel>,
+    pub reason: String,
+    /// When the person said so.
+    pub requested_at: Option<Moment>,
+    /// Whoever takes it back does not want to be reached at all: other consents of theirs end, too.
+    pub do_not_call: bool,
+    pub by: String,
+}
+
+/// Takes one back, for some channels or all; in the same transaction the person is put on the do-not-call list. A second time changes
+/// nothing.
+#[boxed]
+pub async fn revoke(deps: &Deps, key: TenantScoped<ConsentId>, wish: Wish) -> Result<Model> {
+    let (now, ids): (Moment, [DncId; 2]) = (deps.clock.now(), [deps.ids.next(), deps.ids.next()]);
+    let owner = (key.tenant_id, key.env);
+    let its = deps.clone();
+    deps.writer
+        .run(key.tenant_id, move |db| {
+            let (its, wish) = (its.clone(), wish.clone());
+            Box::pin(async move {
+                let row = consent::load(db, key).await?;
+                let mut commit = Commit::default();
+                if wish.do_not_call {
+                    for entry in entries(&row, &wish, ids) {
+                        dnc::place(db, owner, entry, now).await?.write(&its, &mut commit, None)?;
+                    }
+                }
+                let revoked = attempts::Revoked {
+                    owner,
+                    consent_id: row.id,
+                    how: wish.by.clone(),
+                    said_at: wish.requested_at.unwrap_or(now),
+                    session_id: None,
+                    person: Person {
+                        phone_number: row.phone_number.clone(),
+                        email: row.email.clone(),
+                        ..Person::default()
+                    },
+                    words: None,
+                };
+                attempts::revoked(&its, &mut commit, revoked)?;
+                commit.changes.revocations.push(Revocation {
+                    tenant_id: key.tenant_id,
+                    env: key.env,
+                    what: Revoked::One(key.id),
+                    channels: Channels::of(wish.channels),
+                    given_by: None,
+                    at: now,
+                    by: Some(wish.by),
+                    reason: wish.reason,
+                    seq: 0,
+                });
+                Ok(((), commit))
+            })
+        })
+        .await?;
+    consent::load(&deps.db.read, key).await
+}
+
+/// Those of the do-not-call list that follow from it: of the number, and of the address.
+fn entries(row: &Model, wish: &Wish, [of_number, of_email]: [DncId; 2]) -> Vec<Entry> {
+    let meant = |channel: &DncChannel| {
+        row.channels.contain(*channel) && (wish.channels.is_empty() || wish.channels.contains(channel))
+    };
+    let entry = |id, whom, reached_by: &[DncChannel]| {
+        let channels: Vec<DncChannel> = reached_by.iter().copied().filter(meant).collect();
+        (!channels.is_empty()).then(|| Entry {
+            id,
+            whom,
+            channels,
+            reason: Some(wish.reason.clone()),
+            source: Source::Manual,
+            session_id: None,
+            requested_at: wish.requested_at,
+            created_by: Some(wish.by.clone()),
+        })
+    };
+    let number = row.phone_number.clone().map(Whom::Number);
+    let email = row.email.clone().map(Whom::Email);
+    let number = number.and_then(|whom| entry(of_number, whom, &[DncChannel::Phone, DncChannel::Sms]));
+    let email = email.and_then(|whom| entry(of_email, whom, &[DncChannel::Email]));
+    number.into_iter().chain(email).collect()
+}
+
+/// Deletes one, with its texts and its file; in the live environment only when the law wants it no longer.
+#[boxed]
+pub async fn delete(deps: &Deps, key: TenantScoped<ConsentId>) -> Result<()> {
+    let times = deps.clock.times();
+    let evidence = deps
+        .writer
+        .run(key.tenant_id, move |db| {
+            Box::pin(async move {
+                let row = consent::load(db, key).await?;
+                let until = kept::kept_until(row.given_at, consent::last_used(db, key).await?);
+                if !kept::may_go(key.env, until, times) {
+                    return Err(Error::InUse(format!(
+                        "the law wants a live consent kept for five years after it was given and after each use, so this one until \
+                         {until}; it can be revoked"
+                    )));
+                }
+                consent::remove(db, &row).await?;
+                Ok((row.evidence.map(|evidence| evidence.id), Commit::default()))
+            })
+        })
+        .await?;
+    // What fails now is found again by the sweep.
+    files::erase(deps, key.tenant_id, evidence.as_slice()).await
+}

@@ -1,0 +1,343 @@
+//! The law around an attempt: what it is, what is known of the people, and what is written of it.
+use crate::{caller_facts::caller_facts, deps::Deps, session::caller_id};
+use entities::{
+    Error, Result, boxed,
+    campaign::{Channel, Model as Campaign},
+    campaign_hour,
+    connection::Connection,
+    consent,
+    contact::{Address, Model as Contact},
+    dnc::DncChannel,
+    ids::{CampaignId, ConsentId, TenantId, VoiceId},
+    law::{Legal, LegalPerson, Purpose, SandboxLaw},
+    legal_identity, rest, session,
+    values::{Country, E164, Env, Moment, Place, Zone},
+};
+use rules::{
+    eligibility::{ContactRecord, RING_TIMEOUT_SECONDS},
+    hours::LawHours,
+    law::{
+        Judged, Law, LegalTerms, Whom,
+        facts::{AbandonmentFact, IdentityFact, RestFact},
+        record::{AttemptBody, OverrideNote},
+    },
+};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What a campaign, a call or a message is.
+pub struct Matter {
+    pub owner: (TenantId, Env),
+    pub channel: DncChannel,
+    pub legal: Legal,
+    /// In which it is spoken or written.
+    pub language: String,
+    pub voice_id: Option<String>,
+    /// 0 for messages.
+    pub ring_seconds: i32,
+    /// What it can show.
+    pub from_numbers: Vec<E164>,
+    pub campaign: Option<CampaignId>,
+    /// With a test key: the law binds it.
+    pub wants_law: bool,
+}
+
+/// The same in the words of the law.
+#[boxed]
+pub async fn terms(deps: &Deps, db: &Connection, matter: Matter) -> Result<LegalTerms> {
+    let (tenant, env) = matter.owner;
+    let identity = legal_identity::of(db, tenant).await?;
+    let callers = match matter.from_numbers.is_empty() {
+        true => Vec::new(),
+        false => {
+            let mut known = caller_facts(db, tenant, &matter.from_numbers).await?;
+            let facts = matter.from_numbers.iter().filter_map(|number| known.remove(number));
+            facts.collect()
+        }
+    };
+    let abandonment = match matter.campaign {
+        Some(campaign) => Some(AbandonmentFact::from(
+            campaign_hour::abandonment(db, campaign, deps.clock.times()).await?,
+        )),
+        None => None,
+    };
+    Ok(LegalTerms {
+        law: deps.law.clone(),
+        legal: matter.legal,
+        channel: matter.channel,
+        identity: IdentityFact::from(identity.as_ref()),
+        language: matter.language,
+        is_cloned_voice: matter.voice_id.is_some_and(|voice| voice.parse::<VoiceId>().is_ok()),
+        ring_seconds: matter.ring_seconds,
+        callers,
+        abandonment,
+        is_enforced: env == Env::Live || matter.wants_law,
+    })
+}
+
+/// Of a campaign, with the caller ids that its plan names.
+pub async fn of_campaign(deps: &Deps, db: &Connection, campaign: &Campaign) -> Result<LegalTerms> {
+    let plan = &campaign.plan;
+    let agent = campaign.agent.as_ref().map(|agent| &agent.definition);
+    let drafted = match (agent, plan.agent_id) {
+        (None, Some(agent)) => entities::agent::load_even_deleted(db, campaign.tenant_id, agent).await.ok(),
+        (_, _) => None,
+    };
+    let agent = agent.or(drafted.as_ref().map(|agent| &agent.definition));
+    let calls = plan.channel == Channel::Phone;
+    let mut from_numbers = plan.from_numbers.clone();
+    if calls && from_numbers.is_empty() {
+        from_numbers.extend(caller_id::default_of(db, (campaign.tenant_id, campaign.env)).await?);
+    }
+    let matter = Matter {
+        owner: (campaign.tenant_id, campaign.env),
+        channel: plan.channel.dnc(),
+        legal: plan.legal(),
+        language: agent.map(|agent| agent.language.to_string()).unwrap_or_default(),
+        voice_id: plan.voice_id.as_deref().or(agent.and_then(|agent| agent.voice_id.as_deref())).map(str::to_owned),
+        ring_seconds: if calls { RING_TIMEOUT_SECONDS } else { 0 },
+        from_numbers,
+        campaign: Some(campaign.id),
+        wants_law: plan.sandbox_law == SandboxLaw::Enforce,
+    };
+    terms(deps, db, matter).await
+}
+
+/// Of a call that no campaign makes.
+pub async fn of_call(deps: &Deps, db: &Connection, row: &session::Model, language: &str) -> Result<LegalTerms> {
+    let bound = row.options.legal.clone().unwrap_or_default();
+    let matter = Matter {
+        owner: (row.tenant_id, row.env),
+        channel: DncChannel::Phone,
+        legal: bound.legal,
+        language: language.to_owned(),
+        voice_id: row.voice_id.clone(),
+        ring_seconds: row.ring_timeout_seconds,
+        from_numbers: row.from_number.iter().cloned().collect(),
+        campaign: None,
+        wants_law: bound.sandbox_law == SandboxLaw::Enforce,
+    };
+    terms(deps, db, matter).await
+}
+
+/// What the record keeps of an attempt, beside who it went to and what made it.
+pub fn body(law: &Law, judged: Judged, is_lawful: bool) -> AttemptBody {
+    let made = law.operator.iter().flat_map(|operator| &operator.overrides);
+    let overridden: BTreeSet<&str> = judged.judgement.overridden().collect();
+    let overrides = made.filter(|made| overridden.contains(made.rule.as_str())).map(|made| OverrideNote {
+        rule: made.rule.clone(),
+        reason: made.reason.clone(),
+        approved_by: made.approved_by.clone(),
+    });
+    AttemptBody {
+        law: law.pack.version.clone(),
+        operator: law.operator.as_ref().map(|operator| operator.sha256.clone()),
+        observed: !is_lawful,
+        overrides: overrides.collect(),
+        facts: judged.facts,
+        asked: judged.judgement.asked,
+        attempt_no: 1,
+        contact_id: None,
+        agent_id: None,
+        agent_version: None,
+        voice_id: None,
+        text_sha256: None,
+    }
+}
+
+/// What the law wants of a call that is placed: what is spoken in it, and how it may be recorded.
+pub fn bind(row: &mut session::Model, legal: &LegalTerms, judged: &Judged) {
+    let person = row.options.legal.take().map(|bound| bound.person).unwrap_or_default();
+    row.options.legal = Some(legal.call(&judged.facts, person, true));
+}
+
+/// The same of a talk that nobody was dialled for: a room's, or a call that has come in. `country`: the workspace's, where a room is.
+#[boxed]
+pub async fn bind_guest(deps: &Deps, row: &mut session::Model, country: Country, language: &str) -> Result<()> {
+    let matter = Matter {
+        owner: (row.tenant_id, row.env),
+        channel: DncChannel::Phone,
+        legal: Legal {
+            purpose: Purpose::Service,
+            ..Legal::default()
+        },
+        language: language.to_owned(),
+        voice_id: row.voice_id.clone(),
+        ring_seconds: row.ring_timeout_seconds,
+        from_numbers: Vec::new(),
+        campaign: None,
+        wants_law: false,
+    };
+    let legal = terms(deps, &deps.db.read, matter).await?;
+    let region = Place::from(country);
+    let whom = Whom {
+        number: row.from_number.as_ref(),
+        region: row.from_number.is_none().then_some(&region),
+        ..Whom::default()
+    };
+    let facts = legal.facts(whom, &ContactRecord::default(), None, deps.clock.now());
+    row.options.legal = Some(legal.call(&facts, LegalPerson::default(), false));
+    Ok(())
+}
+
+/// Errors: the first rule that does not allow it, and what to do. Hours and caps have answers of their own.
+pub fn permits(legal: &LegalTerms, judged: &Judged) -> Result<()> {
+    let Some(asked) = judged.first_bar() else {
+        return Ok(());
+    };
+    let rule = legal.law.rule(&asked.rule);
+    Err(Error::ComplianceBlocked {
+        rule: asked.rule.clone(),
+        reason: rule.map(|rule| format!("{}: {}", rule.title, rule.mend)).unwrap_or_default(),
+    })
+}
+
+/// For the hours of what is enforced.
+pub fn hours(legal: &LegalTerms) -> Option<LawHours> {
+    legal.is_enforced.then(|| LawHours {
+        law: legal.law.clone(),
+        purpose: legal.legal.purpose,
+        audience: legal.legal.audience,
+        channel: legal.channel,
+    })
+}
+
+/// Somebody of whom the law's facts are wanted.
+pub struct Asked {
+    pub address: Address,
+    number: Option<E164>,
+    region: Option<Place>,
+    consent_id: Option<ConsentId>,
+    timezone: Option<Zone>,
+}
+
+impl Asked {
+    pub fn of(contact: &Contact, address: Address) -> Self {
+        Asked {
+            address,
+            number: contact.e164(),
+            region: contact.region.clone(),
+            consent_id: contact.consent_id,
+            timezone: contact.timezone,
+        }
+    }
+
+    pub fn called(address: Address, person: &LegalPerson, timezone: Option<Zone>) -> Self {
+        Asked {
+            address,
+            number: None,
+            region: person.region.clone(),
+            consent_id: person.consent_id,
+            timezone,
+        }
+    }
+
+    pub fn whom(&self) -> Whom<'_> {
+        Whom {
+            number: self.e164(),
+            region: self.region.as_ref(),
+            consent_id: self.consent_id,
+            timezone: self.timezone,
+        }
+    }
+
+    fn e164(&self) -> Option<&E164> {
+        match &self.address {
+            Address::Number(number) => Some(number),
+            Address::Email(_) => self.number.as_ref(),
+        }
+    }
+}
+
+/// Adds to what is known of these people what the law's rules are asked with: consents, rests, registers, and whose the number is
+/// now. One look-up of each for all of them.
+#[boxed]
+pub async fn learn(
+    deps: &Deps,
+    owner: (TenantId, Env),
+    legal: &LegalTerms,
+    asked: &[Asked],
+    (people, now): (&mut BTreeMap<Address, ContactRecord>, Moment),
+) -> Result<()> {
+    let db = &deps.db.read;
+    let addresses: Vec<Address> = asked.iter().map(|asked| asked.address.clone()).collect();
+    let numbers: BTreeSet<E164> = asked.iter().filter_map(|asked| asked.e164().cloned()).collect();
+    let numbers: Vec<E164> = numbers.into_iter().collect();
+    let consents = consent::of_people(db, owner, &addresses).await?;
+    let mut rests = rest::of_numbers(db, owner, &numbers).await?;
+    for asked in asked {
+        let Some(record) = people.get_mut(&asked.address) else {
+            continue;
+        };
+        record.legal.consents = consents.get(asked.address.as_str()).cloned().unwrap_or_default();
+        let own = asked.e164().and_then(|number| rests.remove(number)).unwrap_or_default();
+        record.legal.rests = own.into_iter().map(RestFact::from).collect();
+    }
+    let names = names(legal, asked, people, now);
+    if !names.is_empty() {
+        let wanted: Vec<&str> = names.iter().map(String::as_str).collect();
+        let found = deps.registers.look(db, owner, &wanted, &numbers).await?;
+        for asked in asked {
+            if let (Some(record), Some(facts)) = (
+                people.get_mut(&asked.address),
+                asked.e164().and_then(|number| found.get(number)),
+            ) {
+                record.legal.registers.clone_from(facts);
+            }
+        }
+    }
+    reassigned(deps, owner, legal, asked, (people, now)).await
+}
+
+/// The registers that any rule names for any of them.
+fn names(
+    legal: &LegalTerms,
+    asked: &[Asked],
+    people: &BTreeMap<Address, ContactRecord>,
+    now: Moment,
+) -> BTreeSet<String> {
+    let mut names = BTreeSet::new();
+    let mut seen = BTreeSet::new();
+    for asked in asked {
+        let Some(record) = people.get(&asked.address) else {
+            continue;
+        };
+        let facts = legal.facts(asked.whom(), record, None, now);
+        // Those of one place are asked the same.
+        if seen.insert(facts.places.clone()) {
+            names.extend(legal.law.registers(&facts));
+        }
+    }
+    names
+}
+
+/// Whose the numbers are now, where a rule wants to know that.
+async fn reassigned(
+    deps: &Deps,
+    owner: (TenantId, Env),
+    legal: &LegalTerms,
+    asked: &[Asked],
+    (people, now): (&mut BTreeMap<Address, ContactRecord>, Moment),
+) -> Result<()> {
+    let mut wanted = Vec::new();
+    for asked in asked {
+        let (Some(record), Some(number)) = (people.get(&asked.address), asked.e164()) else {
+            continue;
+        };
+        let facts = legal.facts(asked.whom(), record, None, now);
+        if let Some(consent) = &facts.consent
+            && legal.law.asks_reassigned(&facts)
+        {
+            wanted.push((number.clone(), consent.given_at));
+        }
+    }
+    if wanted.is_empty() {
+        return Ok(());
+    }
+    let mut found = deps.registers.reassigned(deps, owner, &wanted).await?;
+    for asked in asked {
+        if let (Some(record), Some(number)) = (people.get_mut(&asked.address), asked.e164()) {
+            record.legal.reassigned = found.remove(number);
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,107 @@
+//! The law's word on a message that is not a campaign's first try: asked when it is ordered, and once more before it is handed over.
+use super::{Obstacle, Sendable};
+use crate::{
+    deps::Deps,
+    legal::{self, Asked, Matter},
+    people::{People, people},
+};
+use entities::{
+    Error, Result,
+    campaign::Channel,
+    contact::Address,
+    law::{MessageLegal, SandboxLaw},
+    message_send,
+    values::Moment,
+};
+use rules::{
+    law::{GateKind, Judged, LegalTerms, Verdict},
+    message::{Block, MessageRejectReason, machine::Bound, outgoing::Seen},
+};
+
+/// Errors: the first rule that does not allow it, and what to do.
+pub async fn check<M: Sendable>(deps: &Deps, row: &M) -> Result<()> {
+    let now = deps.clock.now();
+    let starts = row.seen().scheduled_at.map_or(now, |at| at.max(now));
+    let Some((terms, judged)) = judged(deps, row, starts).await? else {
+        return Ok(());
+    };
+    if !terms.is_enforced {
+        return Ok(());
+    }
+    legal::permits(&terms, &judged)?;
+    let Some((asked, kind)) = judged.judgement.first_no() else {
+        return Ok(());
+    };
+    match asked.verdict {
+        Verdict::Wait(Some(until)) if kind != GateKind::Hours => Err(Error::DailyCapReached { until }),
+        Verdict::Wait(next_open_at) => Err(Error::OutsideCallingHours { next_open_at }),
+        Verdict::Yes | Verdict::Overridden | Verdict::Never => Err(Error::OutsideCallingHours { next_open_at: None }),
+    }
+}
+
+/// What of the law its intent rests on; or what keeps it from being handed over.
+pub async fn of_message<M: Sendable>(deps: &Deps, row: &M) -> Result<Result<Option<Bound>, Obstacle>> {
+    let Some((terms, judged)) = judged(deps, row, deps.clock.now()).await? else {
+        return Ok(Ok(None));
+    };
+    let is_lawful = terms.is_enforced;
+    let no = judged.judgement.first_no().filter(|_| is_lawful);
+    Ok(match no.map(|(asked, _)| asked.verdict) {
+        Some(Verdict::Wait(_)) => Err(Obstacle::Wait(Block::Law)),
+        Some(_) => Err(Obstacle::Reject(MessageRejectReason::Law)),
+        None => Ok(Some(Bound { judged, is_lawful })),
+    })
+}
+
+/// `None`: the service says it by itself.
+async fn judged<M: Sendable>(deps: &Deps, row: &M, at: Moment) -> Result<Option<(LegalTerms, Judged)>> {
+    let Seen { key, legal: Some(bound), campaign_id, .. } = row.seen() else {
+        return Ok(None);
+    };
+    let MessageLegal {
+        legal: what,
+        person,
+        sandbox_law,
+    } = bound;
+    let (owner, db) = ((key.tenant_id, key.env), &deps.db.read);
+    let channel = match M::CHANNEL {
+        message_send::Channel::Sms => Channel::Sms,
+        message_send::Channel::Email => Channel::Email,
+    };
+    let address = match M::CHANNEL {
+        message_send::Channel::Sms => Address::Number(
+            row.address()
+                .parse()
+                .map_err(|_| Error::Internal("an SMS goes to what is not a number".into()))?,
+        ),
+        message_send::Channel::Email => Address::Email(row.address().to_owned()),
+    };
+    let terms = legal::terms(
+        deps,
+        db,
+        Matter {
+            owner,
+            channel: channel.dnc(),
+            legal: what,
+            language: String::new(),
+            voice_id: None,
+            ring_seconds: 0,
+            from_numbers: row.shows().into_iter().collect(),
+            campaign: campaign_id,
+            wants_law: sandbox_law == SandboxLaw::Enforce,
+        },
+    )
+    .await?;
+    let whose = People {
+        owner,
+        channel,
+        itself: None,
+    };
+    let now = deps.clock.now();
+    let mut known = people(deps, db, whose, vec![address.clone()], now).await?;
+    let asked = Asked::called(address.clone(), &person, None);
+    legal::learn(deps, owner, &terms, std::slice::from_ref(&asked), (&mut known, now)).await?;
+    let record = known.remove(&address).unwrap_or_default();
+    let judged = terms.judged(asked.whom(), &record, row.shows().as_ref(), at);
+    Ok(Some((terms, judged)))
+}

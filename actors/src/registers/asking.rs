@@ -1,0 +1,136 @@
+//! Reassigned numbers: what is known of them is read from the rows; what is not is asked for in the background, many at once. A call
+//! never waits for that: it is held until there is an answer.
+use super::lookup::Registers;
+use crate::deps::Deps;
+use adapters::reassigned::Question;
+use entities::{
+    Error, Result, boxed,
+    ids::TenantId,
+    reassigned::{self, Model, ReassignedAnswer},
+    values::{E164, Env, Moment},
+};
+use rules::{commit::Commit, effect::Hint, law::facts::ReassignedFact};
+use std::{collections::BTreeMap, sync::Arc};
+
+impl Registers {
+    /// Was each of these numbers given to somebody else since that moment, at which its person agreed to be called? What nobody has
+    /// answered yet, or long ago, is asked for; there is no fact of what is not known. With test keys nobody outside is asked: the
+    /// answer is no.
+    #[boxed]
+    pub async fn reassigned(
+        &self,
+        deps: &Deps,
+        (tenant, env): (TenantId, Env),
+        asked: &[(E164, Moment)],
+    ) -> Result<BTreeMap<E164, ReassignedFact>> {
+        let now = deps.clock.now();
+        if env == Env::Test {
+            let facts = asked.iter().map(|(number, since)| {
+                let fact = ReassignedFact {
+                    checked_at: now,
+                    answer: ReassignedAnswer::No,
+                    since: *since,
+                };
+                (number.clone(), fact)
+            });
+            return Ok(facts.collect());
+        }
+        let numbers: Vec<E164> = asked.iter().map(|(number, _)| number.clone()).collect();
+        let known = reassigned::of_numbers(&deps.db.read, (tenant, env), &numbers).await?;
+        let (mut facts, mut missing) = (BTreeMap::new(), Vec::new());
+        // By the clock that shows more: an answer that is too old by either is asked for again.
+        let oldest = deps.clock.times().later().minus(self.questions.max_age);
+        for (number, since) in asked {
+            let row = known.get(number).filter(|row| row.answers(*since));
+            if row.is_none_or(|row| row.checked_at <= oldest) {
+                missing.push((number.clone(), *since));
+            }
+            if let Some(row) = row {
+                facts.insert(number.clone(), fact(row));
+            }
+        }
+        if !missing.is_empty() && self.questions.add(tenant, missing, now) {
+            ask(deps, tenant);
+        }
+        Ok(facts)
+    }
+}
+
+fn fact(row: &Model) -> ReassignedFact {
+    ReassignedFact {
+        checked_at: row.checked_at,
+        answer: row.answer,
+        since: row.since,
+    }
+}
+
+/// Asks for all that waits of a workspace, in the background.
+fn ask(deps: &Deps, tenant: TenantId) {
+    let work = {
+        let deps = deps.clone();
+        async move { ask_all(&deps, tenant).await }
+    };
+    let asking = &deps.registers.questions.asking;
+    deps.jobs.run(asking, tenant, "look-up of reassigned numbers", work);
+}
+
+async fn ask_all(deps: &Deps, tenant: TenantId) -> Result<()> {
+    let questions = &deps.registers.questions;
+    let Some(database) = questions.database() else {
+        return Ok(());
+    };
+    let Ok(_one_of_few) = questions.at_once.acquire().await else {
+        return Ok(());
+    };
+    let mut any = false;
+    loop {
+        let some = questions.take(tenant);
+        if some.is_empty() {
+            break;
+        }
+        let answers = match database.ask(&some).await {
+            Ok(answers) => answers,
+            Err(failure) => {
+                questions.failed(deps.clock.now());
+                tracing::warn!(%failure, "reassigned numbers cannot be looked up: calls that need it are held back");
+                metrics::counter!("callboard_reassigned_lookups_total", "result" => "failed").increment(1);
+                break;
+            }
+        };
+        questions.answered();
+        metrics::counter!("callboard_reassigned_lookups_total", "result" => "answered").increment(1);
+        save(deps, tenant, some, answers).await?;
+        any = true;
+    }
+    if any {
+        let hint = Hint::CampaignsChanged(tenant);
+        deps.router.perform(vec![hint.into()]);
+    }
+    Ok(())
+}
+
+async fn save(deps: &Deps, tenant: TenantId, asked: Vec<Question>, answers: Vec<ReassignedAnswer>) -> Result<()> {
+    // By the clock that shows less: an answer is at least that old.
+    let checked_at = deps.clock.times().earlier();
+    let rows = asked.into_iter().zip(answers).map(|(question, answer)| Model {
+        tenant_id: tenant,
+        env: Env::Live,
+        phone_number: question.number,
+        since: question.since,
+        answer,
+        checked_at,
+    });
+    let rows: Arc<Vec<Model>> = Arc::new(rows.collect());
+    let written = deps.writer.run(tenant, move |db| {
+        let rows = rows.clone();
+        Box::pin(async move {
+            reassigned::save(db, &rows).await?;
+            Ok(((), Commit::default()))
+        })
+    });
+    match written.await {
+        // Another node has the workspace now, and asks for itself.
+        Err(Error::Moved) => Ok(()),
+        done => done,
+    }
+}

@@ -1,0 +1,176 @@
+//! Looking numbers up: what the registers that a rule names say of each.
+use super::{
+    hashes::{Hasher, Listed, unpack, unpack_days},
+    questions::Questions,
+    shelf::Shelf,
+};
+use entities::{
+    Error, Result, boxed,
+    connection::Connection,
+    ids::TenantId,
+    register::{self, Model, chunk},
+    values::{E164, Env},
+};
+use rules::{law::facts::RegisterFact, registers::day};
+use runtime::{bulkhead::Bulkhead, keyring::purpose, link_keys::LinkKeys};
+use std::{
+    collections::BTreeMap,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+/// All registers of this database, as far as somebody has looked into them.
+pub struct Registers {
+    pub hasher: Hasher,
+    shelf: Shelf,
+    /// Files that are being read: each takes memory for all of its numbers.
+    pub uploads: Bulkhead,
+    /// What is asked of the service for reassigned numbers.
+    pub questions: Questions,
+    /// Who is told by e-mail that the operator's registers age.
+    pub notify: Option<String>,
+    /// It is in the log that the key of some register is gone.
+    told: AtomicBool,
+}
+
+/// Files that are read at once, of a workspace and in all.
+const UPLOADS: (usize, usize) = (1, 2);
+/// Rows that are read at once: 2 MiB.
+const ROWS: u64 = 64;
+/// A file that is replaced while it is read is looked for again, so often.
+const TRIES: u32 = 3;
+
+impl Registers {
+    /// `most_bytes`: of all files in memory.
+    pub fn new(keys: &LinkKeys, most_bytes: usize, questions: Questions, notify: Option<String>) -> Self {
+        Registers {
+            hasher: Hasher::new(&keys.signing(purpose::REGISTERS)),
+            shelf: Shelf::new(most_bytes),
+            uploads: Bulkhead::new(UPLOADS.0, UPLOADS.1),
+            questions,
+            notify,
+            told: AtomicBool::new(false),
+        }
+    }
+
+    /// What the registers of these names say of each number: those of the workspace, and those of the operator, which serve both
+    /// environments. Of a name that nobody has uploaded there is no fact.
+    ///
+    /// Where there are two of a name, both are told, and one that lists the number first; then the one that was given out later.
+    #[boxed]
+    pub async fn look(
+        &self,
+        db: &Connection,
+        owner: (TenantId, Env),
+        names: &[&str],
+        numbers: &[E164],
+    ) -> Result<BTreeMap<E164, Vec<RegisterFact>>> {
+        let mut facts: BTreeMap<E164, Vec<RegisterFact>> =
+            numbers.iter().map(|number| (number.clone(), Vec::new())).collect();
+        if names.is_empty() || facts.is_empty() {
+            return Ok(facts);
+        }
+        let registers = self.current(db, owner, names).await?;
+        for (number, of_number) in &mut facts {
+            let hash = self.hasher.hash(number.as_str());
+            of_number.extend(registers.iter().map(|(row, listed)| fact(row, listed.find(hash))));
+            of_number.sort_by(|one, other| {
+                let order = one.name.cmp(&other.name);
+                let order = order.then(other.is_listed.cmp(&one.is_listed));
+                order.then(other.fetched_at.cmp(&one.fetched_at))
+            });
+        }
+        Ok(facts)
+    }
+
+    /// Rows and files that belong together.
+    async fn current(
+        &self,
+        db: &Connection,
+        owner: (TenantId, Env),
+        names: &[&str],
+    ) -> Result<Vec<(Model, Arc<Listed>)>> {
+        let mut tries = 0;
+        loop {
+            tries += 1;
+            let rows = register::of_names(db, owner, names).await?;
+            match self.files(db, rows).await {
+                // A file was replaced, and what it held was removed, in the middle of this.
+                Err(Error::Stale) if tries < TRIES => {}
+                done => return done,
+            }
+        }
+    }
+
+    async fn files(&self, db: &Connection, rows: Vec<Model>) -> Result<Vec<(Model, Arc<Listed>)>> {
+        let mut found = Vec::with_capacity(rows.len());
+        for row in rows {
+            if row.key_check != self.hasher.check() {
+                // Nobody would be found in it, and everybody be called.
+                if !self.told.swap(true, Ordering::SeqCst) {
+                    tracing::error!(
+                        register = row.name,
+                        id = %row.id,
+                        "a register was hashed with a key that this database does not have: it counts as missing until it is uploaded again"
+                    );
+                }
+                continue;
+            }
+            let listed = self.shelf.get(row.id, row.file_id, || load(db, &row)).await?;
+            found.push((row, listed));
+        }
+        Ok(found)
+    }
+
+    /// Bytes of all files in memory.
+    pub fn bytes(&self) -> usize {
+        self.shelf.bytes()
+    }
+}
+
+fn fact(row: &Model, found: Option<u16>) -> RegisterFact {
+    RegisterFact {
+        id: row.id,
+        name: row.name.clone(),
+        version: row.version,
+        fetched_at: row.fetched_at,
+        is_listed: found.is_some(),
+        listed_on: found.and_then(day::date),
+    }
+}
+
+/// All of a file; [`Error::Stale`]: some of it is not there.
+async fn load(db: &Connection, row: &Model) -> Result<Listed> {
+    let damaged = |column: &'static str| Error::Corrupt {
+        table: "register_chunks",
+        column,
+        id: row.file_id.to_string(),
+    };
+    let numbers = usize::try_from(row.numbers).unwrap_or(0);
+    let (mut hashes, mut days, mut after) = (Vec::with_capacity(numbers), Vec::new(), None);
+    if row.has_dates {
+        days.reserve_exact(numbers);
+    }
+    loop {
+        let chunks = chunk::behind(db, row.file_id, after, ROWS).await?;
+        for one in &chunks {
+            if !unpack(&one.hashes, &mut hashes) {
+                return Err(damaged("hashes"));
+            }
+            let good = one.days.as_ref().is_none_or(|bytes| unpack_days(bytes, &mut days));
+            if !good || one.days.is_some() != row.has_dates {
+                return Err(damaged("days"));
+            }
+        }
+        after = chunks.last().map(|one| one.n);
+        if (chunks.len() as u64) < ROWS {
+            break;
+        }
+    }
+    if hashes.len() != numbers {
+        return Err(Error::Stale);
+    }
+    Listed::of(hashes, days).ok_or_else(|| damaged("hashes"))
+}

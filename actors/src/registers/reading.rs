@@ -1,0 +1,131 @@
+//! A file of a register while it comes in: read line by line and hashed. It takes processor time: not on a thread that others wait for.
+use super::{
+    hashes::Hasher,
+    runs::{Chunks, Runs},
+};
+use entities::{
+    Error, Result,
+    ids::RegisterFileId,
+    values::{Country, Moment},
+};
+use rules::registers::lines::Lines;
+use runtime::keyring::hex;
+use sha2::{Digest, Sha256};
+
+/// Bytes of one file that is uploaded over HTTP.
+pub const MAX_FILE: usize = 200 * 1024 * 1024;
+/// Numbers of one file, also of the operator's: 400 MB, of which a process reads two at once.
+pub const MAX_NUMBERS: usize = 50_000_000;
+
+/// A file that has not ended.
+pub struct Reading {
+    lines: Lines,
+    hasher: Hasher,
+    runs: Runs,
+    sha256: Sha256,
+    most: usize,
+}
+
+/// All of a file.
+pub struct Read {
+    runs: Runs,
+    pub sha256: String,
+    pub has_dates: bool,
+    pub key_check: String,
+}
+
+impl Reading {
+    /// `most`: numbers.
+    pub fn new(hasher: Hasher, country: Country, fetched_at: Moment, most: usize) -> Self {
+        Reading {
+            lines: Lines::new(country, fetched_at),
+            hasher,
+            runs: Runs::new(most),
+            sha256: Sha256::new(),
+            most,
+        }
+    }
+
+    /// Of a file that has failed once nothing more is read.
+    pub fn feed(&mut self, bytes: &[u8]) -> Result<()> {
+        self.sha256.update(bytes);
+        let (runs, hasher, mut fits) = (&mut self.runs, &self.hasher, true);
+        self.lines
+            .read(bytes, &mut |number, day| fits &= runs.push(hasher.hash(number), day))?;
+        self.check_room(fits)
+    }
+
+    pub fn end(self) -> Result<Read> {
+        let Reading {
+            lines,
+            hasher,
+            mut runs,
+            sha256,
+            most,
+        } = self;
+        let mut fits = true;
+        let has_dates = lines.end(&mut |number, day| fits &= runs.push(hasher.hash(number), day))?;
+        check_room(fits, most)?;
+        if runs.is_empty() {
+            // As a register it would let everybody be called.
+            return Err(Error::invalid("", "the file holds no number"));
+        }
+        Ok(Read {
+            runs,
+            sha256: hex(&sha256.finalize()),
+            has_dates,
+            key_check: hasher.check().to_owned(),
+        })
+    }
+
+    fn check_room(&self, fits: bool) -> Result<()> {
+        check_room(fits, self.most)
+    }
+}
+
+fn check_room(fits: bool, most: usize) -> Result<()> {
+    match fits {
+        true => Ok(()),
+        false => Err(Error::PlanLimit(format!("the file holds more than {most} numbers"))),
+    }
+}
+
+impl Read {
+    pub fn chunks(self, file: RegisterFileId) -> Chunks {
+        Chunks::new(self.runs.merged(), file, self.has_dates)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(file: &str, most: usize) -> Result<Read> {
+        let fetched_at = Moment::parse("2026-11-30T00:00:00Z").unwrap();
+        let mut reading = Reading::new(Hasher::new(&[1; 32]), Country::US, fetched_at, most);
+        for piece in file.as_bytes().chunks(7) {
+            reading.feed(piece)?;
+        }
+        reading.end()
+    }
+
+    #[test]
+    fn a_file_is_read_to_its_end_and_no_further_than_it_may_be() {
+        let file = "2125550123\n2125550124\n212,5550123\n";
+        let whole = read(file, 3).unwrap();
+        assert_eq!(whole.sha256, runtime::keyring::sha256_hex(file.as_bytes()));
+        assert_eq!((whole.has_dates, whole.key_check.len()), (false, 16));
+        let mut chunks = whole.chunks(uuid::Uuid::nil().into());
+        assert_eq!((chunks.take(10).len(), chunks.numbers()), (1, 2), "each number once");
+        assert!(matches!(read(file, 2), Err(Error::PlanLimit(_))));
+        for (empty, said) in [
+            ("", "no number"),
+            ("\n\n", "no number"),
+            ("phone_number\n", "no number"),
+        ] {
+            let told = read(empty, 3).err().unwrap().to_string();
+            assert!(told.contains(said), "{empty:?}: {told}");
+        }
+        assert!(matches!(read("2125550123\nhello", 3), Err(Error::Faults(_))));
+    }
+}

@@ -1,0 +1,77 @@
+//! How rows go: old ones from the chain's beginning, and of others what names a person.
+use super::{Column, Entity, Model, owned};
+use crate::{
+    boxed,
+    connection::Connection,
+    error::Result,
+    ids::{AttemptId, TenantId},
+    page,
+    values::{Env, Moment},
+};
+use sea_orm::{QuerySelect, entity::prelude::*, sea_query::Expr};
+
+/// The last of the oldest rows of a chain that were committed before then, at most so many of them: its place, when it was committed, and
+/// its hash. Up to the first that is younger, whatever lies behind it.
+#[boxed]
+pub async fn oldest(
+    db: &Connection,
+    owner: (TenantId, Env),
+    before: Moment,
+    limit: u64,
+) -> Result<Option<(i64, Moment, String)>> {
+    let select = owned(owner)
+        .select_only()
+        .columns([Column::N, Column::At, Column::Hash]);
+    let rows: Vec<(i64, Moment, String)> = page::next(select, Column::N, None::<i64>, limit)
+        .into_tuple()
+        .all(db)
+        .await?;
+    Ok(rows.into_iter().take_while(|(_, at, _)| *at < before).last())
+}
+
+/// Removes a chain's rows up to that one. Its anchor is written with it.
+#[boxed]
+pub async fn remove(db: &Connection, (tenant, env): (TenantId, Env), until: i64) -> Result<u64> {
+    let removed = Entity::delete_many()
+        .filter(Column::TenantId.eq(tenant))
+        .filter(Column::Env.eq(env))
+        .filter(Column::N.lte(until))
+        .exec(db)
+        .await?;
+    Ok(removed.rows_affected)
+}
+
+/// Blanks what these rows say of a person; their digests, and with them their hashes, stay. Answers how many said something.
+#[boxed]
+pub async fn blank(db: &Connection, (tenant, env): (TenantId, Env), places: &[i64]) -> Result<u64> {
+    let mut blanked = 0;
+    for chunk in crate::bulk::padded(places) {
+        let done = Entity::update_many()
+            .col_expr(Column::Content, Expr::value(None::<String>))
+            .filter(Column::TenantId.eq(tenant))
+            .filter(Column::Env.eq(env))
+            .filter(Column::N.is_in(chunk))
+            .filter(Column::Content.is_not_null())
+            .exec(db)
+            .await?;
+        blanked += done.rows_affected;
+    }
+    Ok(blanked)
+}
+
+/// The rows of a chain whose content names a person in one of these attempts, or by one of these hashes.
+#[boxed]
+pub async fn naming(
+    db: &Connection,
+    owner: (TenantId, Env),
+    attempts: &[AttemptId],
+    hashes: &[String],
+) -> Result<Vec<Model>> {
+    let mut found = super::of_attempts(db, owner, attempts).await?;
+    let about = owned(owner).filter(super::about(hashes));
+    found.extend(about.all(db).await?);
+    found.retain(|row| row.content.is_some());
+    found.sort_by_key(|row| row.n);
+    found.dedup_by_key(|row| row.n);
+    Ok(found)
+}

@@ -1,0 +1,55 @@
+//! Registers of numbers that must not be called, and who knows of reassigned numbers.
+use super::{
+    Settings,
+    check::{BadSetting, unused, within},
+};
+use actors::registers::{lookup::Registers, questions::Questions};
+use adapters::reassigned::{Database, database::HttpDatabase};
+use rules::barred;
+use runtime::link_keys::LinkKeys;
+use std::{sync::Arc, time::Duration};
+
+const DAY_SECONDS: u64 = 24 * 3600;
+const MB: usize = 1_000_000;
+
+pub(super) fn validate(settings: &Settings) -> Result<(), BadSetting> {
+    within("registers_memory_mb", settings.registers_memory_mb, 1..=1_000_000)?;
+    settings.notified()?;
+    settings.questions().map(drop)
+}
+
+impl Settings {
+    /// The registers of the database that has these keys.
+    pub fn registers(&self, keys: &LinkKeys) -> Result<Registers, BadSetting> {
+        let most_bytes = self.registers_memory_mb.saturating_mul(MB);
+        Ok(Registers::new(keys, most_bytes, self.questions()?, self.notified()?))
+    }
+
+    fn notified(&self) -> Result<Option<String>, BadSetting> {
+        match self.registers_mail_to.trim() {
+            "" => Ok(None),
+            address => match barred::email(address) {
+                Ok(address) => Ok(Some(address)),
+                Err(_) => Err(BadSetting(format!(
+                    "registers_mail_to: `{address}` is not an e-mail address"
+                ))),
+            },
+        }
+    }
+
+    fn questions(&self) -> Result<Questions, BadSetting> {
+        let days = within("reassigned_max_age_days", self.reassigned_max_age_days, 1..=365)?;
+        let max_age = Duration::from_secs(u64::from(days) * DAY_SECONDS);
+        if self.reassigned_url.is_empty() {
+            unused(
+                &["reassigned_url"],
+                [("reassigned_api_key", self.reassigned_api_key.expose())],
+            )?;
+            return Ok(Questions::new(None, max_age));
+        }
+        let database = HttpDatabase::new(&self.reassigned_url, self.reassigned_api_key.given());
+        let database = database.map_err(|why| BadSetting(format!("reassigned_url: {why}")))?;
+        let database: Arc<dyn Database> = Arc::new(database);
+        Ok(Questions::new(Some(database), max_age))
+    }
+}
