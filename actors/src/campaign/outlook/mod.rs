@@ -132,8 +132,6 @@ struct List<'a> {
     row: &'a Row,
     rules: &'a Rules,
     legal: &'a LegalTerms,
-    /// How many each rule of the law keeps from being reached.
-    barred_by: BTreeMap<String, i64>,
     terms: eligibility::Terms<'a>,
     starts: Moment,
     now: Moment,
