@@ -7,6 +7,7 @@ use adapters::{
     speech::{Cast, SpeechStream, Tongue},
 };
 use entities::{Error, Result, boxed, ids::TenantId};
+use rules::voice_clone::machine::ALWAYS_THERE;
 use runtime::job::Running;
 use std::{path::Path, time::Duration};
 use tokio::time::timeout;
@@ -43,7 +44,7 @@ pub fn prepare(deps: &Deps, tenant: TenantId, (voice_id, language): (&str, &str)
         if its.standbys.messages.read(key).await.is_some() {
             return Ok(());
         }
-        let cast = voice::cast(&its, tenant, &voice_id, &language).await?;
+        let cast = voice::cast(&its, tenant, speaker(&voice_id), &language).await?;
         let Some(sound) = by_one_of(&cast, &text).await else {
             metrics::counter!("callboard_standby_messages_failed_total").increment(1);
             tracing::error!("no voice says the message for people whom no agent takes in time");
@@ -59,19 +60,25 @@ pub fn prepare(deps: &Deps, tenant: TenantId, (voice_id, language): (&str, &str)
 /// The sound of it, for a call that may need it in a moment. One that does not stand ready is said by this machine's voice, and made ready
 /// for the next call. `None`: not even that one says it.
 #[boxed]
-pub async fn ready(
-    deps: &Deps,
-    tenant: TenantId,
-    cast: &Cast,
-    (voice_id, language): (&str, &str),
-    text: &str,
-) -> Option<Pcm> {
+pub async fn ready(deps: &Deps, tenant: TenantId, (voice_id, language): (&str, &str), text: &str) -> Option<Pcm> {
     let key = MessageKey::of(voice_id, language, text);
     if let Some(sound) = deps.standbys.messages.read(key).await {
         return Some(sound);
     }
     prepare(deps, tenant, (voice_id, language), text);
-    said_by(&cast.local, text, MADE_HERE_WITHIN).await
+    let local = deps.providers.speech.cast(speaker(voice_id), None, language).local;
+    match local.name() {
+        TONES => None,
+        _ => said_by(&local, text, MADE_HERE_WITHIN).await,
+    }
+}
+
+/// Who says it: a voice that has words.
+fn speaker(voice_id: &str) -> &str {
+    match voice_id {
+        ALWAYS_THERE => "",
+        chosen => chosen,
+    }
 }
 
 /// By the voice that was chosen, else by the one that takes over, else by this machine's, if that has words.
