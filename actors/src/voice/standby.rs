@@ -2,21 +2,14 @@
 //! memory: at that moment neither a model nor a provider is asked for anything.
 use crate::{call::voice, deps::Deps};
 use adapters::{
-    recording::messages::{MessageKey, Messages},
+    recording::messages::MessageKey,
     sound::Pcm,
     speech::{Cast, SpeechStream, Tongue},
 };
 use entities::{Error, Result, boxed, ids::TenantId};
 use rules::voice_clone::machine::ALWAYS_THERE;
-use runtime::job::Running;
-use std::{path::Path, time::Duration};
+use std::time::Duration;
 use tokio::time::timeout;
-
-/// Those that stand ready, and those that are being made.
-pub struct Standbys {
-    messages: Messages,
-    making: Running<MessageKey>,
-}
 
 /// How long a provider may take for one.
 const MADE_WITHIN: Duration = Duration::from_secs(30);
@@ -24,16 +17,6 @@ const MADE_WITHIN: Duration = Duration::from_secs(30);
 const MADE_HERE_WITHIN: Duration = Duration::from_secs(3);
 /// What a machine without a speech program has: nobody would understand a word.
 const TONES: &str = "tones";
-
-impl Standbys {
-    /// `spools`: the folder of spools; theirs is beside it.
-    pub fn beside(spools: &Path) -> Self {
-        Standbys {
-            messages: Messages::beside(spools),
-            making: Running::default(),
-        }
-    }
-}
 
 /// Makes it ready, in the background, unless it is: when a campaign starts, and when what it says has changed.
 pub fn prepare(deps: &Deps, tenant: TenantId, (voice_id, language): (&str, &str), text: &str) {
