@@ -293,7 +293,7 @@ on_both! {
         world.advance(minutes(3)).await;
         let stats = tenant.api.get(&format!("/v1/campaigns/{id}/stats")).await.ok();
         assert_eq!((&stats["counts"]["completed"], &stats["answer_rate"], &stats["limiting_factor"]), (&json!(1), &json!(0.5), &Value::Null));
-        assert_eq!(stats["hours"], json!([{ "hour": "2027-03-02T13:00:00.000Z", "started": 2, "answered": 1, "ended": 2, "answer_rate": 0.5 }]));
+        assert_eq!(stats["hours"], json!([{ "hour": "2027-03-02T13:00:00.000Z", "started": 2, "answered": 1, "ended": 2, "answer_rate": 0.5, "answered_live": 1, "abandoned": 0 }]));
         assert_eq!(stats["slots"], json!({ "in_use": 0, "limit": 20 }));
         let report = tenant.api.get(&format!("/v1/campaigns/{id}/report.csv")).await;
         assert_eq!(report.headers["content-type"], "text/csv; charset=utf-8");
