@@ -404,6 +404,11 @@ impl CallTransport for VoiceTransport {
         })
     }
 
+    fn stop(&self) -> Box<dyn Fn() + Send> {
+        let bridge = self.bridge.clone();
+        Box::new(move || bridge.stop())
+    }
+
     fn take_sound_first(&mut self) {
         self.user.sound_first.store(true, Ordering::Relaxed);
     }
@@ -449,7 +454,9 @@ impl CallTransport for VoiceTransport {
                     outcome = &mut taking_over => break outcome,
                     Some((control, _)) = self.inbox.recv(), if self.later.len() < LATER => match control {
                         Control::TakeBack => break Err("nobody answered in time".to_owned()),
-                        Control::Say(_) | Control::Press(_) | Control::Transfer(_) => self.later.push_back(control),
+                        Control::Say(_) | Control::Press(_) | Control::Transfer(_) | Control::Resume => {
+                            self.later.push_back(control);
+                        }
                     },
                 }
             };
