@@ -37,6 +37,22 @@ pub(super) struct Spoken {
     pub(super) later: Option<Later>,
 }
 
+impl Spoken {
+    /// If it says this, nobody has ended it but us.
+    fn claiming(self, claim: Option<String>) -> Self {
+        match claim {
+            Some(_) => Spoken {
+                claim,
+                is_cut: false,
+                broke_off: false,
+                is_silent: false,
+                ..self
+            },
+            None => self,
+        }
+    }
+}
+
 /// What the agent says goes out here, and every step is told.
 pub struct SpeechOut<L> {
     pub session_link: SessionLink,
@@ -177,18 +193,7 @@ impl<L: CallTransport> SpeechOut<L> {
             ms = self.tell_spoken(known.place, (&tally, content), said);
         }
         let claim = (is_live && self.claims(&known.text)).then(|| known.text.clone());
-        let spoken = self.spoken(known, said, ms);
-        match claim {
-            // It was cut off by us.
-            Some(_) => Spoken {
-                claim,
-                is_cut: false,
-                broke_off: false,
-                is_silent: false,
-                ..spoken
-            },
-            None => spoken,
-        }
+        self.spoken(known, said, ms).claiming(claim)
     }
 
     /// Whoever speaks by itself says there what it must not.

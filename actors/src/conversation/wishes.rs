@@ -145,3 +145,75 @@ impl<L: CallTransport> Conversation<L> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use entities::{
+        ids::{AgentId, SessionId, TenantId},
+        session::{CallLegal, Disclose},
+        values::{Country, E164, Moment},
+    };
+    use serde_json::json;
+    use uuid::Uuid;
+
+    fn wishes(env: Env, offers: bool, opt_out: serde_json::Value) -> Wishes {
+        let id = Uuid::from_u128;
+        let owner = (TenantId(id(1)), env);
+        let nobody = E164::parse("+15002000000", Country::US).unwrap();
+        let now = Moment::from_millis(0);
+        let mut call = session::Model::new(owner, SessionId(id(2)), (AgentId(id(3)), 1), nobody, now);
+        call.options.legal = offers.then(|| CallLegal {
+            disclose: Some(Disclose {
+                kinds: vec![DisclosureKind::OptOut],
+                repeat_minutes: None,
+            }),
+            ..CallLegal::default()
+        });
+        let agent = json!({ "name": "Ann", "prompt": "x", "opt_out": opt_out });
+        Wishes::of(&call, &serde_json::from_value(agent).unwrap())
+    }
+
+    /// An agent is shared by both environments: what it switches off is off in the sandbox only, and where nothing was offered.
+    #[test]
+    fn a_live_call_is_always_listened_to() {
+        let off = || json!({ "enabled": false, "key": "5" });
+        for (env, offers, opt_out, (calls, key)) in [
+            (Env::Test, false, json!({}), (true, None)),
+            (Env::Test, false, json!({ "key": "5" }), (true, Some("5"))),
+            (Env::Test, false, off(), (false, None)),
+            (Env::Test, true, off(), (true, Some("5"))),
+            (Env::Test, true, json!({}), (true, Some("9"))),
+            (Env::Live, false, json!({}), (true, None)),
+            (Env::Live, false, off(), (true, Some("5"))),
+            (Env::Live, true, json!({ "enabled": false }), (true, Some("9"))),
+            (Env::Live, true, json!({ "key": "*" }), (true, Some("*"))),
+        ] {
+            let wishes = wishes(env, offers, opt_out.clone());
+            assert_eq!(
+                (wishes.hear_calls(), wishes.key()),
+                (calls, key),
+                "{env:?} {offers} {opt_out}"
+            );
+            let no = wishes.no_in("Please stop calling me.");
+            assert_eq!(no, calls.then_some(No::Calls), "{env:?} {offers} {opt_out}");
+            assert_eq!(
+                wishes.no_in("Stop.").is_some(),
+                offers,
+                "the word counts where it was offered"
+            );
+        }
+    }
+
+    #[test]
+    fn who_asks_is_answered_where_the_law_is_known_and_in_live_calls() {
+        for (env, offers, answered) in [
+            (Env::Test, false, false),
+            (Env::Test, true, true),
+            (Env::Live, false, true),
+        ] {
+            let asked = wishes(env, offers, json!({})).asked("Are you a robot?");
+            assert_eq!(asked.is_some(), answered, "{env:?} {offers}");
+        }
+    }
+}
