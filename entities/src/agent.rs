@@ -207,14 +207,15 @@ impl Default for Silence {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct OptOut {
-    /// Off: the agent does not listen for the wish not to be called again. The law of most countries requires it to be on.
+    /// Off: the agent does not listen for the wish not to be called again. Only with test keys: a live call is always listened to, and
+    /// so is one in which the law has it offered.
     #[serde(default = "yes")]
     pub enabled: bool,
     /// Beside the built-in ones of the agent's language and English; at most 100.
     #[serde(default)]
     pub phrases: Vec<Text<2, 100>>,
-    /// A key by which the other side opts out, pressed by itself at any time from the pick-up on; null: no key does. Choose one
-    /// that the agent asks for nothing else by.
+    /// A key by which the other side opts out, pressed by itself at any time from the pick-up on; null: no key does, but `9` where the
+    /// law has one offered. Choose one that the agent asks for nothing else by.
     #[serde(default)]
     pub key: Option<OptOutKey>,
 }

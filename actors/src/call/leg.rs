@@ -39,6 +39,8 @@ pub enum Control {
     Transfer(E164),
     /// The hand-over took too long.
     TakeBack,
+    /// The other side had put us on hold, and is back.
+    Resume,
 }
 
 /// How a talk on a line that carries sound learns what the other side does, and what others want of it.

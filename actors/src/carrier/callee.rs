@@ -268,7 +268,9 @@ impl CallTransport for SandboxCallee {
                 ms = left;
                 match control {
                     Control::TakeBack => return Err("nobody answered in time".into()),
-                    Control::Say(_) | Control::Press(_) | Control::Transfer(_) => self.later.push_back(control),
+                    Control::Say(_) | Control::Press(_) | Control::Transfer(_) | Control::Resume => {
+                        self.later.push_back(control);
+                    }
                 }
             }
             outcome.map_err(str::to_owned)
@@ -283,7 +285,9 @@ impl CallTransport for SandboxCallee {
                 left = rest;
                 match control {
                     Control::Transfer(to) => return Some((to, left)),
-                    Control::TakeBack | Control::Say(_) | Control::Press(_) => self.later.push_back(control),
+                    Control::TakeBack | Control::Say(_) | Control::Press(_) | Control::Resume => {
+                        self.later.push_back(control);
+                    }
                 }
             }
             None

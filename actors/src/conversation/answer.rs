@@ -16,19 +16,22 @@ use super::{
     one_too_many,
     speech_out::{Over, SpeechOut, Spoken},
     transport::{CallTransport, Settling, Words},
-    wishes::no_in,
+    wishes::Wishes,
 };
 use adapters::{
     brain::{Act, Failure, Heard},
     sound::Sound,
 };
-use entities::{Result, agent::Definition};
+use entities::Result;
 use futures_util::{
     StreamExt,
     future::{BoxFuture, FutureExt, pending, ready},
     stream::BoxStream,
 };
-use rules::conversation::{guard, stock_phrases::StockPhrases};
+use rules::{
+    conversation::{claims::Watch, guard, stock_phrases::StockPhrases},
+    session::command::Command,
+};
 use std::{convert::Infallible, pin::pin};
 use tokio::time::Instant;
 
@@ -42,6 +45,10 @@ pub(super) struct Answer {
     pub is_cut: bool,
     /// The voice broke off: not all of it was heard.
     pub broke_off: bool,
+    /// Something else was said in its place, for it claimed to be human.
+    pub is_corrected: bool,
+    /// It said by itself, or was stopped in saying, that it is human: these words, and nothing has been said in their place.
+    pub claim: Option<String>,
     /// Ids, names and arguments.
     pub calls: Vec<(String, String, String)>,
     pub failure: Option<String>,
@@ -83,6 +90,8 @@ struct Script<'a> {
     /// The brain has nothing more to say.
     is_over: bool,
     stopwatch: Stopwatch,
+    /// None: whatever it says is said.
+    watch: Option<Watch>,
 }
 
 impl Script<'_> {
@@ -91,7 +100,12 @@ impl Script<'_> {
             self.stopwatch.clause();
         }
         match act {
-            Some(Ok(Act::Say { text, audio })) => return self.lines.say(&text, audio),
+            Some(Ok(Act::Say { text, audio })) => {
+                return match self.watch.as_mut().and_then(|watch| watch.look(&text)) {
+                    Some(instead) => self.lines.say(&instead, None),
+                    None => self.lines.say(&text, audio),
+                };
+            }
             Some(Ok(Act::Speak { sound, words })) => return self.lines.speak(sound, words),
             Some(Ok(Act::Call { id, name, arguments })) if self.calls.len() < guard::MAX_CALLS_A_TURN => {
                 self.calls.push((id, name, arguments));
@@ -145,7 +159,7 @@ struct Answering<'a, L> {
     judge: &'a mut Judge,
     late_words: &'a mut LateWords,
     moments: &'a Moments,
-    definition: &'a Definition,
+    wishes: &'a Wishes,
     phrases: &'static StockPhrases,
     answer: Answer,
     /// Words that may still become known of what was heard.
@@ -164,6 +178,7 @@ impl<L: CallTransport> Conversation<L> {
         let is_awaited = heard != Heard::Opening;
         let phrases = self.stock_phrases();
         let voice = self.speech_out.transport.voice();
+        let watch = self.watch(&heard);
         let mut answering = Answering {
             script: Script {
                 acts: self.brain.think(heard),
@@ -173,12 +188,13 @@ impl<L: CallTransport> Conversation<L> {
                 failure: None,
                 is_over: false,
                 stopwatch: self.speech_out.transport.stopwatch(),
+                watch,
             },
             speech_out: &mut self.speech_out,
             judge: &mut self.judge,
             late_words: &mut self.late_words,
             moments: &self.moments,
-            definition: &self.agent.definition,
+            wishes: &self.wishes,
             phrases,
             answer: Answer::default(),
             later: Vec::new(),
@@ -209,14 +225,14 @@ impl<L: CallTransport> Answering<'_, L> {
     /// Until it is known whether the other side has said all. Then it is told and screened.
     async fn settle(&mut self, mut words: Words, settling: Settling) -> Option<End> {
         let (since, text) = (Instant::now(), words.speech.text.as_str());
-        let no = no_in(text, self.definition);
+        let no = self.wishes.no_in(text);
         self.judge.leave_open(no, &self.speech_out.last_said, text);
         let mut settled = pin!(settling.is_over());
         let is_over = loop {
             tokio::select! {
                 biased;
                 no = self.judge.no() => return Some(End::Judged(no)),
-                late = self.late_words.next() => match self.late_words.take(&late, self.definition, self.judge) {
+                late = self.late_words.next() => match self.late_words.take(&late, self.wishes, self.judge) {
                     Some(no) => return Some(End::Wish(no)),
                     None => continue,
                 },
@@ -230,7 +246,7 @@ impl<L: CallTransport> Answering<'_, L> {
         let waited = u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX);
         words.ago_ms = words.ago_ms.map(|ago| ago.saturating_add(waited));
         let screens = (&mut *self.late_words, &mut *self.judge);
-        let no = take_in(self.speech_out, screens, self.definition, words).await;
+        let no = take_in(self.speech_out, screens, self.wishes, words).await;
         no.map(End::Wish)
     }
 
@@ -247,7 +263,7 @@ impl<L: CallTransport> Answering<'_, L> {
             let line = tokio::select! {
                 biased;
                 no = self.judge.no() => return End::Judged(no),
-                late = self.late_words.next() => match self.late_words.take(&late, self.definition, self.judge) {
+                late = self.late_words.next() => match self.late_words.take(&late, self.wishes, self.judge) {
                     Some(no) => return End::Wish(no),
                     None => continue,
                 },
@@ -286,9 +302,14 @@ impl<L: CallTransport> Answering<'_, L> {
             self.later.extend(spoken.later.take());
             self.answer.add(&spoken);
             let screens = (&mut *self.late_words, &mut *self.judge);
-            let overheard = overhear(self.speech_out, screens, self.definition, false).await;
+            let overheard = overhear(self.speech_out, screens, self.wishes, false).await;
             if let Some(no) = wish.or(overheard) {
                 return End::Wish(no);
+            }
+            if spoken.claim.is_some() {
+                // Nothing else of it is said or done.
+                self.answer.claim = spoken.claim;
+                return End::Said;
             }
             if spoken.is_silent {
                 self.answer.failure = Some("no voice gives any sound".into());
@@ -309,7 +330,7 @@ impl<L: CallTransport> Answering<'_, L> {
             tokio::select! {
                 biased;
                 spoken = &mut saying => return (spoken, wish),
-                no = self.late_words.no(self.definition, self.judge), if wish.is_none() => {
+                no = self.late_words.no(self.wishes, self.judge), if wish.is_none() => {
                     hush();
                     wish = Some(no);
                 }
@@ -345,11 +366,32 @@ impl<L: CallTransport> Answering<'_, L> {
 
     /// What became known after it had been heard is told.
     fn finish(self) -> Answer {
-        for later in self.later {
-            self.speech_out.tell_later(later);
+        let Answering {
+            mut script,
+            speech_out,
+            mut answer,
+            later,
+            ..
+        } = self;
+        for later in later {
+            let words = later.text();
+            speech_out.tell_later(later);
+            if answer.claim.is_none() && speech_out.claims(&words) {
+                answer.claim = Some(words);
+            }
         }
-        self.answer
+        for claim in script.watch.as_mut().map_or_else(Vec::new, Watch::replaced) {
+            answer.is_corrected = true;
+            speech_out.tell(claim_replaced(claim));
+        }
+        answer
     }
+}
+
+/// For the timeline.
+pub(super) fn claim_replaced(claim: String) -> Command {
+    let kind = "claim_replaced";
+    Command::Note { kind, detail: claim }
 }
 
 #[cfg(test)]

@@ -1,4 +1,6 @@
 //! A brain that hands over what the test sends, on a line on which as much time passes as the test lets pass.
+#[path = "answer_tests/disclosures.rs"]
+mod disclosures;
 #[path = "answer_tests/fillers.rs"]
 mod fillers;
 #[path = "answer_tests/open_words.rs"]
@@ -77,6 +79,7 @@ impl Brain for Mind {
         self.log.note(match heard {
             Heard::Opening => "opens".into(),
             Heard::Words(speech) => format!("hears {}", speech.text),
+            Heard::Answered { speech, answer } => format!("hears {} after {answer}", speech.text),
             Heard::Results(results) => format!("gets {}", results.len()),
         });
         let Some(acts) = self.answers.pop_front() else {
@@ -93,6 +96,16 @@ impl Brain for Mind {
 
     fn interrupted<'a>(&'a mut self, said: &'a str, played_ms: u64) -> BoxFuture<'a, ()> {
         self.log.note(format!("interrupted {said} {played_ms}"));
+        ready(()).boxed()
+    }
+
+    fn corrected<'a>(&'a mut self, said: &'a str) -> BoxFuture<'a, ()> {
+        self.log.note(format!("corrected {said}"));
+        ready(()).boxed()
+    }
+
+    fn spoken_for<'a>(&'a mut self, words: &'a str) -> BoxFuture<'a, ()> {
+        self.log.note(format!("spoken for {words}"));
         ready(()).boxed()
     }
 
@@ -189,6 +202,10 @@ impl CallTransport for Line {
         let voice = self.voice.clone()?;
         Some(voice)
     }
+    fn stop(&self) -> Box<dyn Fn() + Send> {
+        let cut = self.cut.clone();
+        Box::new(move || cut.notify_one())
+    }
     fn overheard(&mut self, _: bool) -> Option<Overheard> {
         self.asides.try_recv().ok().map(Overheard::Words)
     }
@@ -236,6 +253,15 @@ struct Bench {
 
 /// `streamed`: None on a line without sound.
 fn bench(streamed: Option<bool>, does: fn(&str) -> Does, answers: usize) -> (Conversation<Line>, Bench) {
+    bench_of(Options::default(), streamed, does, answers)
+}
+
+fn bench_of(
+    options: Options,
+    streamed: Option<bool>,
+    does: fn(&str) -> Does,
+    answers: usize,
+) -> (Conversation<Line>, Bench) {
     let (log, time, cut) = (Log::default(), Arc::new(Semaphore::new(0)), Arc::new(Notify::new()));
     let (events, heard) = mpsc::unbounded_channel();
     let (asides, overheard) = mpsc::unbounded_channel();
@@ -263,7 +289,7 @@ fn bench(streamed: Option<bool>, does: fn(&str) -> Does, answers: usize) -> (Con
         version: 1,
         definition,
     };
-    let session_link = answered(Options::default());
+    let session_link = answered(options);
     let SessionLink::Dry(session, now) = &session_link else {
         unreachable!()
     };

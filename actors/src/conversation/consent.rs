@@ -11,7 +11,7 @@ use rules::{conversation::phrases, session::command::Command, template::fill};
 impl<L: CallTransport> Conversation<L> {
     /// Before anything is recorded. Unclear twice is a no.
     pub(super) async fn ask_consent(&mut self) -> Result<(), Over> {
-        let Some(recorded) = self.call.options.recording.as_ref().filter(|_| !self.with_a_machine) else {
+        let Some(recorded) = self.call.recorded().filter(|_| !self.with_a_machine) else {
             return Ok(());
         };
         let own = self
@@ -25,9 +25,8 @@ impl<L: CallTransport> Conversation<L> {
         match recorded.consent {
             ConsentMode::None => Ok(()),
             ConsentMode::Notice => {
-                self.speech_out
-                    .say_whole(own.as_deref().unwrap_or(stock_phrases.consent_notice))
-                    .await;
+                let notice = own.as_deref().unwrap_or(stock_phrases.consent_notice);
+                self.tell_of_recording(notice, recorded.consent).await;
                 Ok(())
             }
             ConsentMode::Verbal => {
@@ -37,13 +36,14 @@ impl<L: CallTransport> Conversation<L> {
                     let transport = &self.speech_out.transport;
                     if transport.has_keys() && (again || !transport.has_ears()) {
                         let question = format!("{question} {}", stock_phrases.consent_keys);
-                        self.speech_out.say_whole(&question).await;
+                        self.tell_of_recording(&question, recorded.consent).await;
                     } else {
-                        self.speech_out.say_whole(question).await;
+                        self.tell_of_recording(question, recorded.consent).await;
                     }
                     let Heard::Words(speech) = self.listen().await? else {
                         continue;
                     };
+                    self.answer_aside().await?;
                     match self.consent(&speech.text) {
                         Some(true) => {
                             self.speech_out.tell(Command::Consent(true));

@@ -5,11 +5,11 @@ use super::{
     late_words::LateWords,
     speech_out::{Over, SpeechOut},
     transport::{CallTransport, Event, Overheard, Settling, Words, pressed},
-    wishes::{no_in, opts_out_by},
+    wishes::Wishes,
 };
 use crate::{call::leg::Control, voice::speech_input::UNKNOWN};
 use adapters::brain::{Heard, Speech};
-use entities::{Result, agent::Definition, session::EndedBy};
+use entities::{Result, session::EndedBy};
 use rules::session::command::Command;
 
 /// What there is to answer.
@@ -17,13 +17,15 @@ pub(super) enum Input {
     Heard(Heard),
     /// They may go on: until that is settled they are neither told nor screened.
     Open(Words, Settling),
+    /// Nothing: nobody has taken over, or the other side is back from holding us.
+    Returned,
 }
 
 /// Notes what was said, and listens for a wish in it; where its words follow, when they do.
 pub(super) async fn take_in<L: CallTransport>(
     speech_out: &mut SpeechOut<L>,
     (late_words, judge): (&mut LateWords, &mut Judge),
-    definition: &Definition,
+    wishes: &Wishes,
     words: Words,
 ) -> Option<No> {
     judge.settled();
@@ -38,9 +40,10 @@ pub(super) async fn take_in<L: CallTransport>(
     }
     // The wish to be left alone, and the wish not to be recorded, are nothing that a brain decides about. Where the phrases hear
     // neither, a model may.
-    let no = no_in(&words.speech.text, definition);
+    let no = wishes.no_in(&words.speech.text);
     if no.is_none() {
         judge.hear(&speech_out.last_said, &words.speech.text);
+        late_words.hear(&words.speech.text, wishes);
     }
     no
 }
@@ -56,15 +59,15 @@ pub(super) fn keys_pressed(digits: String) -> Command {
 pub(super) async fn overhear<L: CallTransport>(
     speech_out: &mut SpeechOut<L>,
     (late_words, judge): (&mut LateWords, &mut Judge),
-    definition: &Definition,
+    wishes: &Wishes,
     all: bool,
 ) -> Option<No> {
     let mut no = None;
     while let Some(overheard) = speech_out.transport.overheard(all) {
         let found = match overheard {
-            Overheard::Words(words) => take_in(speech_out, (&mut *late_words, &mut *judge), definition, words).await,
+            Overheard::Words(words) => take_in(speech_out, (&mut *late_words, &mut *judge), wishes, words).await,
             Overheard::Pressed(digits) => {
-                let opts_out = opts_out_by(&digits, definition);
+                let opts_out = wishes.opts_out_by(&digits);
                 speech_out.tell(keys_pressed(digits));
                 opts_out.then_some(No::Calls)
             }
@@ -78,21 +81,21 @@ pub(super) async fn overhear<L: CallTransport>(
 impl<L: CallTransport> Conversation<L> {
     pub(super) async fn overhear(&mut self, all: bool) -> Option<No> {
         let screens = (&mut self.late_words, &mut self.judge);
-        overhear(&mut self.speech_out, screens, &self.agent.definition, all).await
+        overhear(&mut self.speech_out, screens, &self.wishes, all).await
     }
 
     /// The wish in what was said and is not screened yet, for what must not be done before it is known. Seconds at most.
     pub(super) async fn last_wish(&mut self, all: bool) -> Option<No> {
         match self.overhear(all).await {
             Some(no) => Some(no),
-            None => self.late_words.last(&self.agent.definition, &mut self.judge).await,
+            None => self.late_words.last(&self.wishes, &mut self.judge).await,
         }
     }
 
-    async fn take_in(&mut self, words: Words) -> Result<Speech, Over> {
+    pub(super) async fn take_in(&mut self, words: Words) -> Result<Speech, Over> {
         let speech = words.speech.clone();
         let screens = (&mut self.late_words, &mut self.judge);
-        match take_in(&mut self.speech_out, screens, &self.agent.definition, words).await {
+        match take_in(&mut self.speech_out, screens, &self.wishes, words).await {
             Some(no) => Err(self.heed(no).await),
             None => Ok(speech),
         }
@@ -109,17 +112,19 @@ impl<L: CallTransport> Conversation<L> {
                         return Ok(Heard::Words(self.take_in(words).await?));
                     }
                 }
+                // What was asked is still to be answered.
+                Input::Returned => {}
             }
         }
     }
 
-    fn leave_open(&mut self, words: &Words) {
+    pub(super) fn leave_open(&mut self, words: &Words) {
         let text = words.speech.text.as_str();
-        let no = no_in(text, &self.agent.definition);
+        let no = self.wishes.no_in(text);
         self.judge.leave_open(no, &self.speech_out.last_said, text);
     }
 
-    async fn is_over(&mut self, settling: Settling) -> Result<bool, Over> {
+    pub(super) async fn is_over(&mut self, settling: Settling) -> Result<bool, Over> {
         let no = tokio::select! {
             biased;
             no = self.judge.no() => no,
@@ -136,9 +141,10 @@ impl<L: CallTransport> Conversation<L> {
                 biased;
                 no = self.judge.no() => return Err(self.obey(no).await),
                 late = self.late_words.next() => {
-                    if let Some(no) = self.late_words.take(&late, &self.agent.definition, &mut self.judge) {
+                    if let Some(no) = self.late_words.take(&late, &self.wishes, &mut self.judge) {
                         return Err(self.heed(no).await);
                     }
+                    self.answer_aside().await?;
                     continue;
                 }
                 event = self.speech_out.transport.listen() => event,
@@ -162,10 +168,11 @@ impl<L: CallTransport> Conversation<L> {
                         continue;
                     }
                     self.take_in(words).await?;
+                    self.answer_aside().await?;
                 }
                 Event::Pressed(digits) => {
                     let text = pressed(&digits);
-                    let opts_out = opts_out_by(&digits, &self.agent.definition);
+                    let opts_out = self.wishes.opts_out_by(&digits);
                     self.speech_out.tell(keys_pressed(digits));
                     if opts_out {
                         return Err(self.heed(No::Calls).await);
@@ -173,7 +180,12 @@ impl<L: CallTransport> Conversation<L> {
                     return Ok(Input::Heard(Heard::Words(Speech { text, audio: None })));
                 }
                 Event::HungUp => return Err(self.end_with(Command::HangUp(EndedBy::Caller)).await),
-                Event::Control(control) => self.do_what_is_wanted(control).await?,
+                Event::Control(control) => {
+                    self.do_what_is_wanted(control).await?;
+                    if self.speech_out.has_returned && self.disclosures.are_wanted() {
+                        return Ok(Input::Returned);
+                    }
+                }
             }
         }
     }
@@ -182,7 +194,7 @@ impl<L: CallTransport> Conversation<L> {
     async fn do_what_is_wanted(&mut self, control: Control) -> Result<(), Over> {
         match control {
             Control::Say(words) => {
-                let enough = self.late_words.no(&self.agent.definition, &mut self.judge);
+                let enough = self.late_words.no(&self.wishes, &mut self.judge);
                 if let (_, Some(no)) = self.speech_out.say_until(&words, None, enough).await {
                     return Err(self.heed(no).await);
                 }
@@ -195,6 +207,7 @@ impl<L: CallTransport> Conversation<L> {
                 });
             }
             Control::Transfer(to) => self.hand_over(&to).await?,
+            Control::Resume => self.speech_out.has_returned = true,
             Control::TakeBack => {}
         }
         Ok(())

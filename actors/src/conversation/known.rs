@@ -96,9 +96,14 @@ pub struct Later {
 }
 
 impl Later {
+    /// Those that are known by now.
+    pub fn text(&self) -> String {
+        clean(&self.words.borrow())
+    }
+
     /// What was not told, when all of them are there; the same as of the other side if nobody knows any.
     pub fn news(&self) -> Option<String> {
-        let mut text = clean(&self.words.borrow());
+        let mut text = self.text();
         if text.is_empty() {
             UNKNOWN.clone_into(&mut text);
         }

@@ -4,7 +4,7 @@
 //! transcript, and are listened to for the wish to be left alone.
 use super::{
     judge::{Judge, No},
-    wishes::no_in,
+    wishes::Wishes,
 };
 use crate::{
     call::leg::Leg,
@@ -13,7 +13,6 @@ use crate::{
 };
 use adapters::brain::OwnWords;
 use entities::{
-    agent::Definition,
     boxed,
     ids::{SessionId, TenantScoped},
 };
@@ -22,7 +21,7 @@ use futures_util::{
     future::{BoxFuture, pending},
     stream::FuturesUnordered,
 };
-use rules::session::command::Command;
+use rules::{conversation::disclosure::Asked, session::command::Command};
 use runtime::clock::Busy;
 use std::collections::VecDeque;
 use tokio::sync::mpsc;
@@ -35,6 +34,8 @@ pub struct LateWords {
     own: Option<Own>,
     /// Who is told of them.
     session: Option<(Deps, TenantScoped<SessionId>)>,
+    /// Somebody has asked whether a machine speaks, in these words.
+    asked: Option<(Asked, String)>,
 }
 
 /// What a brain that hears by itself has understood, utterance by utterance.
@@ -83,6 +84,7 @@ impl LateWords {
             awaited: FuturesUnordered::new(),
             own: None,
             session: Some((deps.clone(), leg.session())),
+            asked: None,
         }
     }
 
@@ -135,7 +137,7 @@ impl LateWords {
     }
 
     /// What the wish in them is, if there is one; if not, a model is asked.
-    pub fn take(&self, late: &Late, definition: &Definition, judge: &mut Judge) -> Option<No> {
+    pub fn take(&mut self, late: &Late, wishes: &Wishes, judge: &mut Judge) -> Option<No> {
         let words = late.understood.words.as_str();
         if words.is_empty() || words == UNKNOWN {
             return None;
@@ -146,19 +148,32 @@ impl LateWords {
                 .sessions()
                 .tell(*session, Command::Understood { place, words });
         }
-        let no = no_in(words, definition);
+        let no = wishes.no_in(words);
         if no.is_none() {
             judge.hear(&late.after, words);
+            self.hear(words, wishes);
         }
         no
     }
 
+    /// Words that hold no wish: do they ask whether a machine speaks?
+    pub fn hear(&mut self, words: &str, wishes: &Wishes) {
+        if let Some(asked) = wishes.asked(words) {
+            self.asked = Some((asked, words.to_owned()));
+        }
+    }
+
+    /// What was asked and is not answered yet. Said once.
+    pub fn asked(&mut self) -> Option<(Asked, String)> {
+        self.asked.take()
+    }
+
     /// Resolves with a wish in them, and never without one. May be dropped and called again.
     #[boxed]
-    pub async fn no(&mut self, definition: &Definition, judge: &mut Judge) -> No {
+    pub async fn no(&mut self, wishes: &Wishes, judge: &mut Judge) -> No {
         loop {
             let late = self.next().await;
-            if let Some(no) = self.take(&late, definition, judge) {
+            if let Some(no) = self.take(&late, wishes, judge) {
                 return no;
             }
         }
@@ -166,9 +181,9 @@ impl LateWords {
 
     /// The wish in those that are still awaited: for what must not be done before it is known. Seconds at most.
     #[boxed]
-    pub async fn last(&mut self, definition: &Definition, judge: &mut Judge) -> Option<No> {
+    pub async fn last(&mut self, wishes: &Wishes, judge: &mut Judge) -> Option<No> {
         while let Some(late) = self.awaited().await {
-            if let Some(no) = self.take(&late, definition, judge) {
+            if let Some(no) = self.take(&late, wishes, judge) {
                 return Some(no);
             }
         }

@@ -86,7 +86,7 @@ impl<L: CallTransport> Conversation<L> {
         let (mut speech_out, caller) = (SpeechOut::new(session_link, transport), Caller::Live(deps.clone()));
         speech_out.keeps_sound = keeps_sound;
         let mut talk = Conversation::new(speech_out, brain, call.clone(), leg.agent.clone(), tool_set, caller);
-        let (calls, recording) = (definition.opt_out.enabled, call.options.recording.is_some());
+        let (calls, recording) = (talk.wishes.hear_calls(), call.options.recording.is_some());
         talk.standby = call.options.safe_harbour.as_ref().map(|message| Standby {
             text: message.text.clone(),
             sound: None,

@@ -44,6 +44,7 @@ impl<L: CallTransport> Conversation<L> {
     }
 
     async fn begin(&mut self) -> Result<Next, Over> {
+        self.disclose().await?;
         self.ask_consent().await?;
         if self.brain.hears() {
             self.speech_out.transport.take_sound_first();

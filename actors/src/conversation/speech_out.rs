@@ -11,7 +11,7 @@ use bytes::Bytes;
 use entities::{Result, transcript::Speaker, values::E164};
 use futures_util::StreamExt;
 use rules::{
-    conversation::guard,
+    conversation::{claims, guard},
     session::{command::Command, log::Utterance},
 };
 use std::pin::pin;
@@ -31,8 +31,26 @@ pub(super) struct Spoken {
     pub(super) broke_off: bool,
     /// No voice has said any of it.
     pub(super) is_silent: bool,
+    /// Whoever speaks by itself said, or was about to say, that it is human, in these words: it was stopped.
+    pub(super) claim: Option<String>,
     /// All of it was heard, and more of its words may become known.
     pub(super) later: Option<Later>,
+}
+
+impl Spoken {
+    /// If it says this, nobody has ended it but us.
+    fn claiming(self, claim: Option<String>) -> Self {
+        match claim {
+            Some(_) => Spoken {
+                claim,
+                is_cut: false,
+                broke_off: false,
+                is_silent: false,
+                ..self
+            },
+            None => self,
+        }
+    }
 }
 
 /// What the agent says goes out here, and every step is told.
@@ -46,6 +64,10 @@ pub struct SpeechOut<L> {
     pub(super) last_said: String,
     /// The call may be recorded, and has no line that is: the session is told how what the agent says by itself sounds.
     pub keeps_sound: bool,
+    /// Nobody has taken over, or the other side is back from holding us, since the last reminder of who speaks.
+    pub(super) has_returned: bool,
+    /// Whoever speaks by itself must not say that it is human: the language in which it would.
+    pub(super) watched: Option<String>,
 }
 
 impl<L: CallTransport> SpeechOut<L> {
@@ -57,6 +79,8 @@ impl<L: CallTransport> SpeechOut<L> {
             last_heard: None,
             last_said: String::new(),
             keeps_sound: false,
+            has_returned: false,
+            watched: None,
         }
     }
 
@@ -129,6 +153,12 @@ impl<L: CallTransport> SpeechOut<L> {
             None => gathered(sound).await,
         };
         let mut known = Known::of(&parts, words, is_live, self.turns);
+        if is_live && self.claims(&known.text) {
+            return Spoken {
+                claim: Some(known.text),
+                ..Spoken::default()
+            };
+        }
         let mut ms = match &sound {
             Some(Sound::Whole(sound)) => sound.ms(),
             Some(Sound::Stream(_)) | None => spoken_ms(&known.text),
@@ -156,18 +186,30 @@ impl<L: CallTransport> SpeechOut<L> {
             audio,
         });
         self.last_said.clone_from(&known.text);
-        let said = self.play(sound, (ms, whole), &mut known).await;
+        let said = self.play(sound, (ms, whole), (&mut known, is_live)).await;
         let content = known.news();
         self.last_said.clone_from(&known.text);
         if let Some(tally) = tally {
             ms = self.tell_spoken(known.place, (&tally, content), said);
         }
-        self.spoken(known, said, ms)
+        let claim = (is_live && self.claims(&known.text)).then(|| known.text.clone());
+        self.spoken(known, said, ms).claiming(claim)
     }
 
-    /// Says it; words that become known meanwhile are told.
-    async fn play(&mut self, sound: Option<Sound>, (ms, whole): (u64, bool), known: &mut Known) -> Said {
+    /// Whoever speaks by itself says there what it must not.
+    pub(super) fn claims(&self, text: &str) -> bool {
+        claims_in(self.watched.as_deref(), text)
+    }
+
+    /// Says it; words that become known meanwhile are told. `is_live`: they are looked at too, and end it if they must not be said.
+    async fn play(
+        &mut self,
+        sound: Option<Sound>,
+        (ms, whole): (u64, bool),
+        (known, is_live): (&mut Known, bool),
+    ) -> Said {
         let text = known.text.clone();
+        let (stop, mut is_stopped) = (self.transport.stop(), false);
         let saying = Saying {
             text: &text,
             ms,
@@ -179,10 +221,16 @@ impl<L: CallTransport> SpeechOut<L> {
             tokio::select! {
                 biased;
                 said = &mut saying => return said,
-                () = known.changed() => if let Some(content) = known.enough_news() {
-                    let place = known.place;
-                    self.session_link.tell(Command::Saying { place, content });
-                },
+                () = known.changed() => {
+                    if is_live && !is_stopped && claims_in(self.watched.as_deref(), &known.text) {
+                        is_stopped = true;
+                        stop();
+                    }
+                    if let Some(content) = known.enough_news() {
+                        let place = known.place;
+                        self.session_link.tell(Command::Saying { place, content });
+                    }
+                }
             }
         }
     }
@@ -230,6 +278,7 @@ impl<L: CallTransport> SpeechOut<L> {
             is_cut,
             broke_off,
             is_silent: broke_off && known.parts.is_silent(),
+            claim: None,
             later: None,
         }
     }
@@ -283,11 +332,17 @@ impl<L: CallTransport> SpeechOut<L> {
             }
             Err(why) => {
                 self.tell(Command::TransferFailed { why });
+                self.has_returned = true;
                 self.say(nobody, None).await;
                 Ok(())
             }
         }
     }
+}
+
+/// Nobody who is not watched claims anything.
+fn claims_in(language: Option<&str>, text: &str) -> bool {
+    language.is_some_and(|language| claims::claims_to_be_human(text, language))
 }
 
 /// What of a sound is gathered for a transport that carries none: five minutes.

@@ -162,6 +162,11 @@ pub trait CallTransport: Send {
     fn hush(&self) -> Box<dyn Fn() + Send> {
         Box::new(|| {})
     }
+    /// What ends the words that are being said, from beside them; what is said after that is heard as before. Nothing on a transport
+    /// that knows all words before they are said.
+    fn stop(&self) -> Box<dyn Fn() + Send> {
+        Box::new(|| {})
+    }
     /// What was said and is not listened to yet, the first of it, if it is there. `all`: nothing is listened to any more, keys
     /// neither; else only what answers nothing, and nothing behind what is to be answered. The key by which somebody opts out comes
     /// before all that, wherever it was pressed.

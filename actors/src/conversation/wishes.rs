@@ -6,45 +6,96 @@ use super::{
     transport::{CallTransport, keys_in},
 };
 use crate::{call::leg::Leg, deps::Deps};
-use entities::agent::{Definition, OptOut};
-use rules::{conversation::phrases, session::command::Command};
+use entities::{agent::Definition, law::DisclosureKind, session, values::Env};
+use rules::{
+    conversation::{
+        claims,
+        disclosure::{self, Asked, OPT_OUT_KEY},
+        phrases,
+    },
+    session::command::Command,
+};
 use std::time::Duration;
 
-/// The wish to be left alone, or else the wish not to be recorded, as the phrases hear it.
-pub(super) fn no_in(text: &str, definition: &Definition) -> Option<No> {
-    let language = definition.language.to_string();
-    let opt_out = &definition.opt_out;
-    let own: Vec<String> = opt_out.phrases.iter().map(|phrase| phrase.to_string()).collect();
-    if opt_out.enabled && phrases::is_opt_out(text, &language, &own) {
-        return Some(No::Calls);
+/// What the other side of one call is listened to for.
+#[derive(Clone, Debug)]
+pub struct Wishes {
+    language: String,
+    /// Not to be called again: what an agent is listened to for unless it says otherwise, and in a live call whatever it says.
+    calls: bool,
+    /// The agent's own phrases.
+    own: Vec<String>,
+    key: Option<String>,
+    /// It was told which word is enough.
+    has_offer: bool,
+    /// Who asks whether a machine speaks is answered by the service.
+    is_truthful: bool,
+}
+
+impl Wishes {
+    pub fn of(call: &session::Model, definition: &Definition) -> Self {
+        let opt_out = &definition.opt_out;
+        let legal = call.options.legal.as_ref();
+        let has_offer = legal.is_some_and(|legal| legal.asks_for(DisclosureKind::OptOut));
+        let calls = opt_out.enabled || has_offer || call.env == Env::Live;
+        let own_key = opt_out.key.as_deref().filter(|_| calls);
+        let key = own_key.or(has_offer.then_some(OPT_OUT_KEY));
+        Wishes {
+            language: definition.language.to_string(),
+            calls,
+            own: opt_out.phrases.iter().map(|phrase| phrase.to_string()).collect(),
+            key: key.map(str::to_owned),
+            has_offer,
+            is_truthful: call.is_truthful(),
+        }
     }
-    phrases::objects_to_recording(text, &language).then_some(No::Recording)
-}
 
-/// The key by which calls of this agent are opted out of.
-pub fn opt_out_key(definition: &Definition) -> Option<&str> {
-    let OptOut { enabled, key, .. } = &definition.opt_out;
-    key.as_deref().filter(|_| *enabled)
-}
+    /// The wish to be left alone, or else the wish not to be recorded, as the phrases hear it.
+    pub(super) fn no_in(&self, text: &str) -> Option<No> {
+        let Wishes { language, own, .. } = self;
+        let is_stop = || self.has_offer && disclosure::is_stop(text, language);
+        if self.calls && (phrases::is_opt_out(text, language, own) || is_stop()) {
+            return Some(No::Calls);
+        }
+        phrases::objects_to_recording(text, language).then_some(No::Recording)
+    }
 
-/// It was pressed.
-pub(super) fn opts_out_by(keys: &str, definition: &Definition) -> bool {
-    opt_out_key(definition) == Some(keys)
+    /// The key by which this call is opted out of.
+    pub fn key(&self) -> Option<&str> {
+        self.key.as_deref()
+    }
+
+    /// It was pressed.
+    pub(super) fn opts_out_by(&self, keys: &str) -> bool {
+        self.key() == Some(keys)
+    }
+
+    /// The wish not to be called again counts.
+    pub(super) fn hear_calls(&self) -> bool {
+        self.calls
+    }
+
+    /// What the service answers itself.
+    pub(super) fn asked(&self, text: &str) -> Option<Asked> {
+        if !self.is_truthful {
+            return None;
+        }
+        claims::asked(text, &self.language)
+    }
 }
 
 /// Screens what was understood by the end of a talk and nobody in it had taken, after the agent's last words. Nobody waits for it: a no is
 /// told to the session, at once where the phrases hear it, within 3 s where only the model does.
 pub fn screen_last(deps: &Deps, leg: &Leg, agent: &str, said: &[String]) {
-    let definition = &leg.agent.definition;
-    let (calls, recording) = (definition.opt_out.enabled, leg.call.options.recording.is_some());
-    let mut judge = Judge::of(deps, leg.session(), calls, recording);
-    let opts_out = |keys: &str| opts_out_by(keys, definition).then_some(No::Calls);
-    let wishes = said.iter().filter_map(|words| match keys_in(words) {
-        Some(keys) => opts_out(keys),
-        None => no_in(words, definition),
+    let wishes = Wishes::of(&leg.call, &leg.agent.definition);
+    let recording = leg.call.options.recording.is_some();
+    let mut judge = Judge::of(deps, leg.session(), wishes.hear_calls(), recording);
+    let found = said.iter().filter_map(|words| match keys_in(words) {
+        Some(keys) => wishes.opts_out_by(keys).then_some(No::Calls),
+        None => wishes.no_in(words),
     });
     // Who is not to be called again is not recorded either.
-    let no = wishes.reduce(|one, other| if one == No::Calls { one } else { other });
+    let no = found.reduce(|one, other| if one == No::Calls { one } else { other });
     // Nobody is asked what is meant by a key.
     let words: Vec<&str> = said
         .iter()
@@ -91,6 +142,78 @@ impl<L: CallTransport> Conversation<L> {
         match no {
             No::Calls => self.tell_opt_out(),
             No::Recording => self.speech_out.tell(Command::Consent(false)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use entities::{
+        ids::{AgentId, SessionId, TenantId},
+        session::{CallLegal, Disclose},
+        values::{Country, E164, Moment},
+    };
+    use serde_json::json;
+    use uuid::Uuid;
+
+    fn wishes(env: Env, offers: bool, opt_out: serde_json::Value) -> Wishes {
+        let id = Uuid::from_u128;
+        let owner = (TenantId(id(1)), env);
+        let nobody = E164::parse("+15002000000", Country::US).unwrap();
+        let now = Moment::from_millis(0);
+        let mut call = session::Model::new(owner, SessionId(id(2)), (AgentId(id(3)), 1), nobody, now);
+        call.options.legal = offers.then(|| CallLegal {
+            disclose: Some(Disclose {
+                kinds: vec![DisclosureKind::OptOut],
+                repeat_minutes: None,
+            }),
+            ..CallLegal::default()
+        });
+        let agent = json!({ "name": "Ann", "prompt": "x", "opt_out": opt_out });
+        Wishes::of(&call, &serde_json::from_value(agent).unwrap())
+    }
+
+    /// An agent is shared by both environments: what it switches off is off in the sandbox only, and where nothing was offered.
+    #[test]
+    fn a_live_call_is_always_listened_to() {
+        let off = || json!({ "enabled": false, "key": "5" });
+        for (env, offers, opt_out, (calls, key)) in [
+            (Env::Test, false, json!({}), (true, None)),
+            (Env::Test, false, json!({ "key": "5" }), (true, Some("5"))),
+            (Env::Test, false, off(), (false, None)),
+            (Env::Test, true, off(), (true, Some("5"))),
+            (Env::Test, true, json!({}), (true, Some("9"))),
+            (Env::Live, false, json!({}), (true, None)),
+            (Env::Live, false, off(), (true, Some("5"))),
+            (Env::Live, true, json!({ "enabled": false }), (true, Some("9"))),
+            (Env::Live, true, json!({ "key": "*" }), (true, Some("*"))),
+        ] {
+            let wishes = wishes(env, offers, opt_out.clone());
+            assert_eq!(
+                (wishes.hear_calls(), wishes.key()),
+                (calls, key),
+                "{env:?} {offers} {opt_out}"
+            );
+            let no = wishes.no_in("Please stop calling me.");
+            assert_eq!(no, calls.then_some(No::Calls), "{env:?} {offers} {opt_out}");
+            assert_eq!(
+                wishes.no_in("Stop.").is_some(),
+                offers,
+                "the word counts where it was offered"
+            );
+        }
+    }
+
+    #[test]
+    fn who_asks_is_answered_where_the_law_is_known_and_in_live_calls() {
+        for (env, offers, answered) in [
+            (Env::Test, false, false),
+            (Env::Test, true, true),
+            (Env::Live, false, true),
+        ] {
+            let asked = wishes(env, offers, json!({})).asked("Are you a robot?");
+            assert_eq!(asked.is_some(), answered, "{env:?} {offers}");
         }
     }
 }

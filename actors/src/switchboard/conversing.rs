@@ -11,7 +11,11 @@ use super::{
     signalling::Signalling,
     sound::Sound,
 };
-use crate::{call::leg::Leg, deps::Deps, voice::talk::MessageCue};
+use crate::{
+    call::leg::{Control, Leg},
+    deps::Deps,
+    voice::talk::MessageCue,
+};
 use bytes::Bytes;
 use entities::{
     boxed,
@@ -268,6 +272,12 @@ impl Conversing {
         let is_held = self.sound.is_held();
         if std::mem::replace(&mut self.is_held, is_held) != is_held {
             self.tell(SessionCommand::Hold(is_held));
+            if !is_held {
+                // A talk that is told too much already, or is over, needs no reminder.
+                self.deps
+                    .carriers
+                    .control(&self.deps, self.leg.session(), Control::Resume);
+            }
         }
     }
 

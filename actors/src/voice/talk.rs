@@ -14,9 +14,9 @@ use crate::{
         voice,
     },
     conversation::{
-        Conversation, Place,
+        Conversation, Place, Wishes,
         latency::{Names, Stopwatch},
-        opt_out_key, screen_last,
+        screen_last,
     },
     deps::Deps,
     recording::lines::Attached,
@@ -110,7 +110,7 @@ impl Talk {
         let (speech_input, user) = SpeechInput::new(deps.clock.clone(), settings, source, tell.clone());
         let speech_input = speech_input
             .timed_by(stopwatch.clone())
-            .opting_out_by(opt_out_key(&leg.agent.definition));
+            .opting_out_by(Wishes::of(&leg.call, &leg.agent.definition).key());
         let transport = VoiceTransport::new(deps.clock.clone(), sounds, bridge.clone(), user, inbox);
         let transport = match side {
             Some(side) => transport.beside(side),

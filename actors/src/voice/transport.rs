@@ -53,6 +53,8 @@ pub struct VoiceTransport {
     user: UserInputs,
     /// What was taken of that and is to be listened to.
     kept: Option<UserInput>,
+    /// The key by which somebody opts out was pressed over the agent's words.
+    opted_out: Option<String>,
     inbox: Inbox,
     later: VecDeque<Control>,
     /// Utterances are numbered: the last one that was listened to,
@@ -89,6 +91,7 @@ impl VoiceTransport {
             agent,
             user,
             kept: None,
+            opted_out: None,
             inbox,
             later: VecDeque::new(),
             listened: 0,
@@ -159,7 +162,7 @@ impl VoiceTransport {
         self.busy = None;
         // Only what was played is an end.
         let mut feeding = pin!(feeding.then(|()| pending::<()>()));
-        let (mut is_silent, mut is_taken_over) = (false, false);
+        let (mut is_silent, mut is_ended_by_us) = (false, false);
         let outcome = loop {
             tokio::select! {
                 biased;
@@ -167,7 +170,13 @@ impl VoiceTransport {
                 () = &mut feeding => return Said::Whole,
                 to = transfer_wanted(&mut self.inbox, &mut self.later), if !whole && self.has_line => {
                     self.later.push_front(Control::Transfer(to));
-                    is_taken_over = true;
+                    is_ended_by_us = true;
+                    self.bridge.stop();
+                    break played.await;
+                }
+                Some(keys) = self.user.opted_out.recv(), if !whole => {
+                    self.opted_out = Some(keys);
+                    is_ended_by_us = true;
                     self.bridge.stop();
                     break played.await;
                 }
@@ -193,7 +202,7 @@ impl VoiceTransport {
         }
         match outcome {
             Ok(Played::StoppedAfter(ms)) => {
-                if !is_taken_over {
+                if !is_ended_by_us {
                     self.is_cut_in_by(self.speaking().sure);
                 }
                 Said::CutInAfter(ms)
@@ -210,9 +219,15 @@ impl VoiceTransport {
         event
     }
 
+    /// Once.
+    fn take_opt_out(&mut self) -> Option<String> {
+        let pressed = self.opted_out.take();
+        pressed.or_else(|| self.user.opted_out.try_recv().ok())
+    }
+
     async fn wait(&mut self) -> Event {
         loop {
-            if let Ok(keys) = self.user.opted_out.try_recv() {
+            if let Some(keys) = self.take_opt_out() {
                 self.busy = Some(self.clock.busy());
                 return Event::Pressed(keys);
             }
@@ -257,7 +272,7 @@ impl VoiceTransport {
 
     /// `all`: see [`CallTransport::overheard`].
     fn take_overheard(&mut self, all: bool) -> Option<Overheard> {
-        if let Ok(keys) = self.user.opted_out.try_recv() {
+        if let Some(keys) = self.take_opt_out() {
             return Some(Overheard::Pressed(keys));
         }
         loop {
@@ -404,6 +419,11 @@ impl CallTransport for VoiceTransport {
         })
     }
 
+    fn stop(&self) -> Box<dyn Fn() + Send> {
+        let bridge = self.bridge.clone();
+        Box::new(move || bridge.stop())
+    }
+
     fn take_sound_first(&mut self) {
         self.user.sound_first.store(true, Ordering::Relaxed);
     }
@@ -449,7 +469,9 @@ impl CallTransport for VoiceTransport {
                     outcome = &mut taking_over => break outcome,
                     Some((control, _)) = self.inbox.recv(), if self.later.len() < LATER => match control {
                         Control::TakeBack => break Err("nobody answered in time".to_owned()),
-                        Control::Say(_) | Control::Press(_) | Control::Transfer(_) => self.later.push_back(control),
+                        Control::Say(_) | Control::Press(_) | Control::Transfer(_) | Control::Resume => {
+                            self.later.push_back(control);
+                        }
                     },
                 }
             };

@@ -420,6 +420,30 @@ async fn who_opts_out_by_a_key_is_heeded_before_all_that_waits() {
     }
 }
 
+/// What must be heard is heard all the same: the last words are.
+#[tokio::test]
+async fn a_key_by_which_somebody_opts_out_ends_what_is_being_said() {
+    for whole in [false, true] {
+        let (mut transport, bench) = bench();
+        let (said, ()) = both(transport.say(say(200, whole)), async {
+            bench.play(2).await;
+            bench.hear(MicEvent::Dtmf("5".into())).await;
+            bench.hear(MicEvent::Dtmf("*".into())).await;
+            if whole {
+                bench.play(8).await;
+            }
+        })
+        .await;
+        let is_cut = matches!(said, Said::CutInAfter(_));
+        assert_eq!(is_cut, !whole);
+        while transport.user.inputs.is_empty() {
+            tokio::task::yield_now().await;
+        }
+        assert_eq!(transport.overheard(false), Some(Overheard::Pressed("*".into())));
+        assert_eq!(transport.listen().await, Event::Pressed("5".into()));
+    }
+}
+
 #[tokio::test]
 async fn what_must_be_heard_is_heard_and_answered_afterwards() {
     let (mut transport, mut bench) = bench();

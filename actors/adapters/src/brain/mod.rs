@@ -32,6 +32,8 @@ pub enum Heard {
     Opening,
     /// It said this.
     Words(Speech),
+    /// It asked this, and the service has answered it in the brain's place: the brain goes on, and does not answer it again.
+    Answered { speech: Speech, answer: String },
     /// What became of everything that it called in its last turn, in that order.
     Results(Vec<ToolResult>),
 }
@@ -74,6 +76,11 @@ pub const LIVE_KEPT_FREE: usize = 4;
 pub struct OwnWords {
     /// Empty: there is no word in it, or it was not understood.
     pub words: String,
+}
+
+/// What a mind that reads is told of something that was answered for it, after its words.
+fn answered_note(answer: &str) -> String {
+    format!("[you have just answered this: \"{answer}\" Do not answer it again; go on]")
 }
 
 /// One thing that the mind wants.
@@ -192,6 +199,14 @@ pub trait Brain: Send {
     fn think(&mut self, heard: Heard) -> BoxStream<'_, Result<Act, Failure>>;
     /// Of the last words only `said` was heard, for `played_ms` of sound: the other side cut in, or the voice broke off.
     fn interrupted<'a>(&'a mut self, said: &'a str, played_ms: u64) -> BoxFuture<'a, ()>;
+    /// Of the last answer this was said: the service has put something else in the place of what is not true.
+    fn corrected<'a>(&'a mut self, said: &'a str) -> BoxFuture<'a, ()> {
+        self.interrupted(said, u64::MAX)
+    }
+    /// The service has said this in the brain's place, after its last words.
+    fn spoken_for<'a>(&'a mut self, _words: &'a str) -> BoxFuture<'a, ()> {
+        ready(()).boxed()
+    }
     /// The last `Heard::Words` was not said to its end: as if it had never been given. Its answer was dropped before anything of it
     /// was heard.
     fn retract(&mut self) -> BoxFuture<'_, ()>;

@@ -92,7 +92,7 @@ impl Brain for Scripted {
             Heard::Opening => {
                 vec![say(self.first_message.clone())]
             }
-            Heard::Words(speech) => self.next(&speech.text),
+            Heard::Words(speech) | Heard::Answered { speech, .. } => self.next(&speech.text),
             // What functions answer changes nothing in a script.
             Heard::Results(_) => Vec::new(),
         };

@@ -81,6 +81,40 @@ impl History {
 
     /// Of the last words since the other side spoke or tools answered, only these were heard; where none were, none were said.
     pub fn interrupted(&mut self, said: &str) {
+        let said = said.trim();
+        self.replace(if said.is_empty() {
+            String::new()
+        } else {
+            format!("{said}—")
+        });
+    }
+
+    /// Instead of the last words these were said.
+    pub fn corrected(&mut self, said: &str) {
+        self.replace(said.trim().to_owned());
+    }
+
+    /// Somebody else has said this in the assistant's place.
+    pub fn spoken_for(&mut self, words: &str) {
+        self.cancel_pending();
+        self.speaking = false;
+        match self.messages.last_mut() {
+            Some(Message::Assistant {
+                content: Some(said),
+                tool_calls,
+            }) if tool_calls.is_empty() => {
+                said.push(' ');
+                said.push_str(words);
+            }
+            _ => self.messages.push(Message::Assistant {
+                content: Some(words.to_owned()),
+                tool_calls: Vec::new(),
+            }),
+        }
+    }
+
+    /// Of the last words these stay; where there are none, none were said.
+    fn replace(&mut self, said: String) {
         self.speaking = false;
         let turn = self.messages.iter().rev();
         // What was said before tools answered was heard: it is another answer.
@@ -90,12 +124,11 @@ impl History {
             return;
         };
         let place = self.messages.len() - 1 - back;
-        let said = said.trim();
         let Message::Assistant { content, tool_calls } = &mut self.messages[place] else {
             return;
         };
         if !said.is_empty() {
-            *content = Some(format!("{said}—"));
+            *content = Some(said);
         } else if !tool_calls.is_empty() {
             *content = None;
         } else {

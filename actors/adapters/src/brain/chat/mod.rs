@@ -12,7 +12,7 @@ mod provider;
 pub use json::complete_json;
 pub use provider::{ApiKey, Limits, Patience, Provider, Refusal, read};
 
-use super::{Act, Brain, Briefing, Failure, FirstToken, Heard};
+use super::{Act, Brain, Briefing, Failure, FirstToken, Heard, answered_note};
 use answer::Answer;
 use futures_util::{
     future::{BoxFuture, FutureExt, ready},
@@ -75,6 +75,10 @@ impl Brain for Chat {
                 None => self.history.heard(PICKED_UP),
             },
             Heard::Words(speech) => self.history.heard(&speech.text),
+            Heard::Answered { speech, answer } => {
+                let note = answered_note(&answer);
+                self.history.heard(&format!("{}\n{note}", speech.text));
+            }
             Heard::Results(results) => self.history.results(&results),
         }
         Answer::of(self).stream()
@@ -82,6 +86,16 @@ impl Brain for Chat {
 
     fn interrupted<'a>(&'a mut self, said: &'a str, _played_ms: u64) -> BoxFuture<'a, ()> {
         self.history.interrupted(said);
+        ready(()).boxed()
+    }
+
+    fn corrected<'a>(&'a mut self, said: &'a str) -> BoxFuture<'a, ()> {
+        self.history.corrected(said);
+        ready(()).boxed()
+    }
+
+    fn spoken_for<'a>(&'a mut self, words: &'a str) -> BoxFuture<'a, ()> {
+        self.history.spoken_for(words);
         ready(()).boxed()
     }
 

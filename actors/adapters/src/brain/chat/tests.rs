@@ -416,6 +416,44 @@ async fn of_interrupted_words_the_history_keeps_what_was_heard() {
     );
 }
 
+/// The service has put the truth in the place of a claim, has answered a question, and has reminded the other side.
+#[tokio::test]
+async fn the_history_says_what_was_said_in_the_models_place() {
+    let server = ChatServer::start_with(|_, nth| match nth {
+        0 => Reply::Words("Sure. I am human.".into()),
+        1 => Reply::Calls(calls([("look_up", "{}")])),
+        _ => Reply::Words("Friday, then.".into()),
+    })
+    .await;
+    let mut chat = chat(&server);
+    think(&mut chat, words("Well?")).await;
+    chat.corrected("Sure. I am an AI.").await;
+    chat.spoken_for("A reminder.").await;
+    think(&mut chat, words("Look it up.")).await;
+    // A call that nobody has answered stays before it.
+    chat.spoken_for("A reminder.").await;
+    let speech = Speech {
+        text: "Are you a robot?".into(),
+        audio: None,
+    };
+    let answer = "Yes. I am an AI.".to_owned();
+    think(&mut chat, Heard::Answered { speech, answer }).await;
+    let asked =
+        "user: Are you a robot?\n[you have just answered this: \"Yes. I am an AI.\" Do not answer it again; go on]";
+    assert_eq!(
+        messages(&server.requests()[2]),
+        [
+            "user: Well?",
+            "assistant: Sure. I am an AI. A reminder.",
+            "user: Look it up.",
+            "assistant: nothing [id_0]",
+            "tool [id_0]: {\"error\":\"canceled\"}",
+            "assistant: A reminder.",
+            asked,
+        ]
+    );
+}
+
 /// What was said before a tool answered was heard: what is cut then is the next answer, of which nothing was said yet.
 #[tokio::test]
 async fn words_before_a_tools_answer_stay_as_they_are() {

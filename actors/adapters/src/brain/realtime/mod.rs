@@ -279,6 +279,17 @@ impl Brain for Realtime {
         .boxed()
     }
 
+    fn spoken_for<'a>(&'a mut self, words: &'a str) -> BoxFuture<'a, ()> {
+        async move {
+            if let State::Open(_) = self.state
+                && let Err(failure) = self.add_spoken(words).await
+            {
+                tracing::debug!(%failure, "what was said in a model's place was not noted");
+            }
+        }
+        .boxed()
+    }
+
     /// At once: it is removed before the next answer is asked for.
     fn retract(&mut self) -> BoxFuture<'_, ()> {
         self.take_back();

@@ -6,6 +6,7 @@ mod interruptions;
 mod live;
 mod own_words;
 mod retractions;
+mod spoken_for;
 mod streaming;
 
 use super::*;

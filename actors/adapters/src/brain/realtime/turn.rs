@@ -6,7 +6,7 @@ use super::{
     protocol::{Ask, Event, NewItem, Problem, Text, Wish, commit_name, commit_number},
 };
 use crate::{
-    brain::{Act, Failure, Heard, Speech, ToolResult},
+    brain::{Act, Failure, Heard, Speech, ToolResult, answered_note},
     sound::Pcm,
 };
 use entities::boxed;
@@ -116,7 +116,9 @@ impl Realtime {
     /// Words of it will be known, if it has sound.
     fn expect_words(&mut self, heard: &Heard, now: Instant) {
         self.has_heard = match heard {
-            Heard::Words(speech) => speech.audio.as_ref().is_some_and(|audio| !audio.is_empty()),
+            Heard::Words(speech) | Heard::Answered { speech, .. } => {
+                speech.audio.as_ref().is_some_and(|audio| !audio.is_empty())
+            }
             Heard::Opening | Heard::Results(_) => false,
         };
         if let Some(ear) = self.ear.as_ref().filter(|_| self.has_heard) {
@@ -142,6 +144,17 @@ impl Realtime {
             Heard::Words(speech) => {
                 self.settle_calls(&[]).await?;
                 self.put_in(speech).await?;
+            }
+            Heard::Answered { speech, answer } => {
+                self.settle_calls(&[]).await?;
+                self.put_in(speech).await?;
+                let note = answered_note(&answer);
+                let item = NewItem::Message {
+                    id: None,
+                    role: "user",
+                    content: [Text::InputText { text: &note }],
+                };
+                self.put(&format!("aside-{}", self.turn), Ask::Add { item }).await?;
             }
             Heard::Results(results) => self.settle_calls(&results).await?,
         }

@@ -41,15 +41,20 @@ impl Realtime {
             self.put(&aside, ask).await?;
         }
         if silent && !heard.is_empty() && !said.is_empty() {
-            let content = [Text::OutputText { text: said }];
-            let item = NewItem::Message {
-                id: None,
-                role: "assistant",
-                content,
-            };
-            self.put(&aside, Ask::Add { item }).await?;
+            self.add_spoken(said).await?;
         }
         Ok(())
+    }
+
+    /// Adds words to what the model has said.
+    pub(super) async fn add_spoken(&mut self, words: &str) -> Result<(), Failure> {
+        let content = [Text::OutputText { text: words }];
+        let item = NewItem::Message {
+            id: None,
+            role: "assistant",
+            content,
+        };
+        self.put(&format!("aside-{}", self.turn), Ask::Add { item }).await
     }
 
     /// The provider works at one answer at a time: the last one is called off and waited for.
