@@ -1,6 +1,7 @@
 //! The API's frame: who may come in, what is refused and how, streams.
 mod access;
 mod bad_input;
+mod compliance_attempts;
 mod console;
 mod dashboard;
 mod described;
