@@ -4,6 +4,7 @@ mod bad_input;
 mod compliance_check;
 mod consents;
 mod consents_taken_back;
+mod compliance_attempts;
 mod console;
 mod dashboard;
 mod described;
