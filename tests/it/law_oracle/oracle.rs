@@ -41,8 +41,8 @@ enum Needs {
     Express,
     /// In writing, and not older than so many days.
     Written { days: Option<i64> },
-    /// In writing, or a contract that is named.
-    WrittenOrContract,
+    /// Said (E4: an automatic machine needs consent); from that day on in writing; or a contract that is named.
+    WrittenFromOrContract(&'static str),
     /// In writing; until that day customers need none.
     WrittenCustomersUntil(&'static str),
     /// A consent, or a fresh register without the number.
@@ -135,7 +135,7 @@ pub static LAWS: [Law; 12] = [
         windows: &[open(WEEK, 10, 13), open(WEEK, 14, 20)],
         keeps_holidays: true,
         caps: &[(4, 30 * 24)],
-        ..eu("FR", Needs::WrittenOrContract)
+        ..eu("FR", Needs::WrittenFromOrContract("2026-08-11"))
     },
     // E8, E9: 9 to 21, no weekend or holiday, consent renewed every two years.
     Law {
@@ -250,7 +250,10 @@ fn consents(law: &Law, facts: &Facts) -> bool {
         Needs::Written { days } => has(&|consent| {
             is_written(consent.tier) && days.is_none_or(|days| days_since(consent.given_at, facts) <= days)
         }),
-        Needs::WrittenOrContract => has(&|consent| is_written(consent.tier)) || has_contract(),
+        Needs::WrittenFromOrContract(day) => {
+            let is_enough = if is_from(day, facts) { is_written } else { is_express };
+            has(&|consent| is_enough(consent.tier)) || has_contract()
+        }
         Needs::WrittenCustomersUntil(day) => {
             has(&|consent| is_written(consent.tier)) || (!is_from(day, facts) && has_contract())
         }
