@@ -251,7 +251,7 @@ fn consents(law: &Law, facts: &Facts) -> bool {
             is_written(consent.tier) && days.is_none_or(|days| days_since(consent.given_at, facts) <= days)
         }),
         Needs::WrittenFromOrContract(day) => {
-            let is_enough = if is_from(day, facts) { is_written } else { is_express };
+            let is_enough: fn(ConsentTier) -> bool = if is_from(day, facts) { is_written } else { is_express };
             has(&|consent| is_enough(consent.tier)) || has_contract()
         }
         Needs::WrittenCustomersUntil(day) => {
