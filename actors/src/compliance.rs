@@ -59,8 +59,8 @@ pub struct Answer {
 }
 
 /// The law that is in force here.
-pub fn law(_deps: &Deps) -> &'static Law {
-    Law::untouched()
+pub fn law(deps: &Deps) -> &Law {
+    &deps.law
 }
 
 #[boxed]
@@ -73,7 +73,7 @@ pub async fn ask(deps: &Deps, asked: Question) -> Result<Answer> {
         let numbers = std::slice::from_ref(number);
         let looked = deps
             .registers
-            .look(&deps.db.read, asked.owner.0, &names, numbers)
+            .look(&deps.db.read, asked.owner, &names, numbers)
             .await?;
         facts.registers = looked.into_values().flatten().collect();
         if law.asks_reassigned(&facts) {
@@ -160,7 +160,7 @@ async fn zones(deps: &Deps, asked: &Question) -> Result<Vec<Zone>> {
         return Ok(asked.zones.clone());
     }
     let by_number = match &asked.to {
-        Some(Whom::Number(number)) => zone::parse(&hours::group(number, None)).unwrap_or_default(),
+        Some(Whom::Number(number)) => zone::parse(hours::zones_part(&hours::group(number, None, None))).unwrap_or_default(),
         Some(Whom::Email(_)) | None => Vec::new(),
     };
     let mut known: Vec<Zone> = by_number.into_iter().map(Zone::from).collect();

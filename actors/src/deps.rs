@@ -17,6 +17,7 @@ use crate::{
     router::Router,
     traces::Traces,
     trunk::board::TrunkBoard,
+    voice::standby::Standbys,
     voice_clone::cloning::Cloning,
     writer::Writer,
 };
@@ -93,6 +94,8 @@ pub struct Shared {
     pub providers: Providers,
     /// Where recordings are made and kept.
     pub studio: Studio,
+    /// Messages that stand ready for people whom no agent takes in time.
+    pub standbys: Standbys,
     /// Who makes clones of voices.
     pub cloning: Cloning,
     /// Who listens to live calls.

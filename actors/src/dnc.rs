@@ -5,7 +5,7 @@ use entities::{
     Error, Result, boxed,
     connection::Connection,
     consent::{self, Revocation},
-    dnc::{self, Channels, DncChannel, Model, Source},
+    dnc::{self, Channels, DncChannel, Model, Source, Wish},
     ids::{DncId, SessionId, TenantId, TenantScoped},
     values::{Env, Moment},
 };
@@ -42,9 +42,12 @@ pub enum DncOutcome {
 }
 
 impl DncOutcome {
-    /// Is there a row to be written?
-    pub fn is_written(self) -> bool {
-        self != DncOutcome::Known
+    /// Is more barred than before, so that it has a place of its own among all commits?
+    pub fn bars_more(self) -> bool {
+        match self {
+            DncOutcome::New | DncOutcome::Wider => true,
+            DncOutcome::Again | DncOutcome::Known => false,
+        }
     }
 }
 
@@ -61,10 +64,15 @@ impl Placed {
     /// With the record of the wish. `words`: what was said, where that is known.
     pub fn write(self, deps: &Deps, commit: &mut Commit, words: Option<String>) -> Result<(Model, DncOutcome)> {
         commit.changes.revocations.push(self.revocation);
-        if self.outcome.is_written() {
+        if self.outcome != DncOutcome::Known {
             let wish = attempts::opted_out(deps, &self.row, words)?;
             commit.changes.attempt_records.push(wish);
-            commit.changes.dnc.push(self.row.clone());
+        }
+        match self.outcome {
+            DncOutcome::New | DncOutcome::Wider => commit.changes.dnc.push(self.row.clone()),
+            // What it bars, it has barred since the place that it has.
+            DncOutcome::Again => commit.changes.dnc_wishes.push(Wish::of(&self.row)),
+            DncOutcome::Known => {}
         }
         Ok((self.row, self.outcome))
     }
@@ -172,10 +180,7 @@ fn said_again(
         ..row.clone()
     };
     match outcome {
-        DncOutcome::Known if after != row => {
-            let version = row.version + 1;
-            (Model { version, ..after }, DncOutcome::Again)
-        }
+        DncOutcome::Known if after != row => (after, DncOutcome::Again),
         DncOutcome::Known | DncOutcome::New | DncOutcome::Wider | DncOutcome::Again => (after, outcome),
     }
 }
@@ -335,10 +340,10 @@ mod tests {
             |outcome, opted_out_at, requested_at| said_again((known.clone(), outcome), opted_out_at, requested_at);
         assert_eq!(said(DncOutcome::Known, None, None), (known.clone(), DncOutcome::Known));
         let (row, outcome) = said(DncOutcome::Known, at(5), None);
-        assert_eq!((row.opted_out_at, row.version, outcome), (at(5), 4, DncOutcome::Again));
+        assert_eq!((row.opted_out_at, row.version, outcome), (at(5), 3, DncOutcome::Again));
         assert_eq!((row.own_wish_at(), known.own_wish_at()), (at(5), None));
         let (row, outcome) = said(DncOutcome::Known, None, at(4));
-        assert_eq!((row.requested_at, row.version, outcome), (at(4), 4, DncOutcome::Again));
+        assert_eq!((row.requested_at, row.version, outcome), (at(4), 3, DncOutcome::Again));
         // What is written anyway has its version already.
         let (row, outcome) = said(DncOutcome::Wider, at(6), None);
         assert_eq!((row.opted_out_at, row.version, outcome), (at(6), 3, DncOutcome::Wider));

@@ -19,7 +19,7 @@ use rules::{
     law::{
         Judged, Law, LegalTerms, Whom,
         facts::{AbandonmentFact, IdentityFact, RestFact},
-        record::{AttemptBody, OverrideNote},
+        record::AttemptBody,
     },
 };
 use std::collections::{BTreeMap, BTreeSet};
@@ -123,11 +123,7 @@ pub async fn of_call(deps: &Deps, db: &Connection, row: &session::Model, languag
 pub fn body(law: &Law, judged: Judged, is_lawful: bool) -> AttemptBody {
     let made = law.operator.iter().flat_map(|operator| &operator.overrides);
     let overridden: BTreeSet<&str> = judged.judgement.overridden().collect();
-    let overrides = made.filter(|made| overridden.contains(made.rule.as_str())).map(|made| OverrideNote {
-        rule: made.rule.clone(),
-        reason: made.reason.clone(),
-        approved_by: made.approved_by.clone(),
-    });
+    let overrides = made.filter(|made| overridden.contains(made.rule.as_str())).cloned();
     AttemptBody {
         law: law.pack.version.clone(),
         operator: law.operator.as_ref().map(|operator| operator.sha256.clone()),

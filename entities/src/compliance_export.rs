@@ -120,6 +120,11 @@ pub async fn save(db: &Connection, row: &Model) -> Result<()> {
         .map(drop)
 }
 
+/// All of all tenants, a page at a time.
+pub async fn all_after(db: &Connection, after: Option<ComplianceExportId>, limit: u64) -> Result<Vec<Model>> {
+    page::behind(db, Entity::find(), Column::Id, after, limit).await
+}
+
 /// Exports that are not through, of the workspaces that this process has.
 #[boxed]
 pub async fn running(db: &Connection, share: Share) -> Result<Vec<TenantScoped<ComplianceExportId>>> {

@@ -115,12 +115,13 @@ pub async fn last_seq_of_open(db: &Connection) -> Result<i64> {
     })
 }
 
-/// The place of each session's last intent among all commits; one that was never dialled is missing. For the audit.
+/// The place of each session's last intent among all commits, and how many it has; one that was never dialled is missing. For the
+/// audit.
 #[boxed]
 pub async fn last_seqs(
     db: &Connection,
     sessions: &[(TenantId, Env, E164, SessionId)],
-) -> Result<HashMap<SessionId, i64>> {
+) -> Result<HashMap<SessionId, (i64, i64)>> {
     const COLUMNS: usize = 4;
     let mut found = HashMap::new();
     let backend = db.get_database_backend();
@@ -130,7 +131,7 @@ pub async fn last_seqs(
         let mut text = String::from("WITH v (tenant_id, env, phone_number, session_id) AS (");
         known.write(&mut text, 1);
         text.push_str(
-            ") SELECT dials.session_id, MAX(dials.seq) FROM v JOIN dials ON dials.tenant_id = v.tenant_id \
+            ") SELECT dials.session_id, MAX(dials.seq), COUNT(*) FROM v JOIN dials ON dials.tenant_id = v.tenant_id \
              AND dials.env = v.env AND dials.phone_number = v.phone_number AND dials.session_id = v.session_id \
              GROUP BY dials.session_id",
         );
@@ -147,7 +148,8 @@ pub async fn last_seqs(
             .query_all_raw(Statement::from_sql_and_values(backend, text, values))
             .await?
         {
-            found.insert(row.try_get_by_index(0)?, row.try_get_by_index(1)?);
+            let intents = (row.try_get_by_index(1)?, row.try_get_by_index(2)?);
+            found.insert(row.try_get_by_index(0)?, intents);
         }
     }
     Ok(found)

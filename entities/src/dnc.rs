@@ -1,7 +1,7 @@
 //! The do-not-call list: numbers and addresses that a tenant must not use. What is removed stays, with who wanted it and why.
 use crate::{
     boxed, bulk,
-    connection::Connection,
+    connection::{Connection, Transaction},
     db::Db,
     error::{Error, Result},
     ids::{DncId, SessionId, TenantId, TenantScoped},
@@ -10,7 +10,7 @@ use crate::{
 };
 use schemars::JsonSchema;
 use sea_orm::{
-    Condition, DeriveActiveEnum, EnumIter, FromJsonQueryResult, QuerySelect, Statement, TryGetable, Value,
+    Condition, DeriveActiveEnum, EnumIter, ExprTrait, FromJsonQueryResult, QuerySelect, Statement, TryGetable, Value,
     entity::prelude::*, sea_query::Expr,
 };
 use serde::{Deserialize, Serialize};
@@ -103,6 +103,44 @@ impl Model {
         let by_source = self.source.is_own_wish().then_some(self.created_at);
         self.opted_out_at.or(by_source)
     }
+}
+
+/// That somebody on the list has said it again. What the entry bars stays as it is, and so does its place among all commits.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Wish {
+    pub tenant_id: TenantId,
+    pub entry: DncId,
+    pub opted_out_at: Option<Moment>,
+    pub requested_at: Option<Moment>,
+}
+
+impl Wish {
+    /// What a row says of it.
+    pub fn of(row: &Model) -> Self {
+        Wish {
+            tenant_id: row.tenant_id,
+            entry: row.id,
+            opted_out_at: row.opted_out_at,
+            requested_at: row.requested_at,
+        }
+    }
+}
+
+/// Notes them. Whoever has decided by the entry as it was decides anew.
+#[boxed]
+pub async fn note(db: &Transaction, wishes: &[Wish]) -> Result<()> {
+    for wish in wishes {
+        Entity::update_many()
+            .col_expr(Column::OptedOutAt, Expr::value(wish.opted_out_at))
+            .col_expr(Column::RequestedAt, Expr::value(wish.requested_at))
+            .col_expr(Column::Version, Expr::col(Column::Version).add(1))
+            .filter(Column::Id.eq(wish.entry))
+            .filter(Column::TenantId.eq(wish.tenant_id))
+            .filter(is_barred())
+            .exec(&**db)
+            .await?;
+    }
+    Ok(())
 }
 
 /// Written out, not bound: only so do the databases see that the small indexes of what is barred serve.

@@ -48,7 +48,12 @@ fn chains(schema: &Schema<'_>) -> TableCreateStatement {
 }
 
 fn anchors(schema: &Schema<'_>) -> TableCreateStatement {
-    let own = vec![big_integer("n"), text("hash"), big_integer("pruned_at")];
+    let own = vec![
+        big_integer("n"),
+        text("hash"),
+        big_integer("recorded_at"),
+        big_integer("pruned_at"),
+    ];
     clustered(schema.backend(), "attempt_anchors", 2, owned(own))
 }
 

@@ -15,6 +15,7 @@ use actors::{
     switchboard::phones::Switchboard,
     traces::Traces,
     tree::{self, AfterCommits, Tree},
+    voice::standby::Standbys,
     voice_clone::cloning::Cloning,
     writer::{self, Writer},
 };
@@ -96,6 +97,7 @@ pub(super) async fn plant(
         providers: doors.providers,
         payments: doors.payments,
         studio: doors.studio,
+        standbys: Standbys::beside(settings.recordings_spool.as_ref()),
         cloning: doors.cloning,
         listeners: Default::default(),
         latencies: Default::default(),

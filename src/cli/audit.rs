@@ -2,10 +2,12 @@
 //!
 //! Everything is read a page at a time, each page for itself: a running `serve` waits for none of it, however slowly the
 //! lines are taken. What a busy one commits meanwhile may be in one kind and not yet in another.
+mod law;
 mod lines;
 mod log;
 mod messages;
 mod postings;
+mod records;
 mod rooms;
 mod topups;
 
@@ -53,12 +55,18 @@ pub enum Audit {
         #[arg(long, value_name = "SLUG")]
         tenant: Option<String>,
     },
+    /// Print what is on record about one number or address as JSON lines, as `compliance verify` and `prove` read them
+    ///
+    /// All attempts to reach it with every rule and its verdict, what came of them, and wishes not to be reached. Needs the secret
+    /// key: numbers are found by a keyed hash, also once they were erased.
+    Law(law::Asked),
 }
 
 impl Audit {
     pub async fn run(self, config: Option<PathBuf>) -> Result<(), CannotStart> {
-        let (Audit::Dump { tenant } | Audit::Log { tenant }) = &self;
-        let db = open(&Settings::load(config, &[])?.location()?).await?;
+        let (Audit::Dump { tenant } | Audit::Log { tenant } | Audit::Law(law::Asked { tenant, .. })) = &self;
+        let settings = Settings::load(config, &[])?;
+        let db = open(&settings.location()?).await?;
         let only = match tenant {
             Some(slug) => Some(tenant::by_slug(&db, slug).await?.id),
             None => None,
@@ -67,6 +75,7 @@ impl Audit {
         match self {
             Audit::Dump { .. } => write(&db, only, out).await?,
             Audit::Log { .. } => log::write(&db, only, out).await?,
+            Audit::Law(asked) => law::write(&db, &settings.keyring()?, only, &asked, out).await?,
         }
         db.close().await;
         Ok(())
@@ -150,6 +159,7 @@ impl<W: Write> Dump<'_, W> {
             .await?;
         self.retentions().await?;
         self.postings().await?;
+        self.records().await?;
         self.table(api_key::all_after, |row| (row.tenant_id, row.id), key_line)
             .await?;
         self.out.flush().map_err(unwritten)

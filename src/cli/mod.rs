@@ -3,6 +3,7 @@ pub mod audit;
 mod backup;
 pub mod clock;
 pub mod commands;
+mod compliance;
 pub mod credits;
 pub mod demo;
 pub mod dispatch;
@@ -15,6 +16,7 @@ mod members;
 pub mod nodes;
 mod numbers;
 mod recordings;
+mod registers;
 mod retention;
 pub mod secrets;
 pub mod serve;
@@ -98,6 +100,9 @@ pub enum Command {
     /// Give credits to a workspace, or show what it has
     #[command(subcommand)]
     Credits(credits::Credits),
+    /// Upload and list registers of numbers that must not be called, for all workspaces
+    #[command(subcommand)]
+    Registers(registers::Registers),
     /// Stop all calls and messages of all workspaces, or resume them
     #[command(subcommand)]
     Dispatch(dispatch::Dispatch),
@@ -119,6 +124,9 @@ pub enum Command {
     /// Print what is stored, for a program that checks it, or who changed whose access
     #[command(subcommand)]
     Audit(audit::Audit),
+    /// Check what was exported of the record of attempts, without a server
+    #[command(subcommand)]
+    Compliance(compliance::Compliance),
     /// Find out what would keep the service from its work
     Doctor(doctor::Doctor),
     /// Make a file that holds the whole database and the recordings
@@ -150,6 +158,7 @@ impl Command {
             Command::Keys(command) => command.run(config, json).await,
             Command::Tenant(command) => command.run(config, json).await,
             Command::Credits(command) => command.run(config, json).await,
+            Command::Registers(command) => command.run(config, json).await,
             Command::Dispatch(command) => command.run(config, json).await,
             Command::Nodes(command) => command.run(config, json).await,
             Command::Sip(command) => command.run(config, json).await,
@@ -157,6 +166,7 @@ impl Command {
             Command::Secrets(command) => command.run(config, json).await,
             Command::Recordings(command) => command.run(json),
             Command::Audit(command) => command.run(config).await,
+            Command::Compliance(command) => command.run(json),
             Command::Doctor(command) => command.run(config, json).await,
             Command::Backup(command) => command.run(config, json).await,
             Command::Restore(command) => command.run(config, json).await,

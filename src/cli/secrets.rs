@@ -1,15 +1,15 @@
 //! `callboard secrets`: everything that is sealed is sealed anew, with the key that is in force.
 use super::commands::{open, print};
 use crate::error::CannotStart;
-use actors::{consent::files, recording::studio, voice_clone::samples};
+use actors::{attempts::exports, consent::files, recording::studio, voice_clone::samples};
 use adapters::recording::{
     spool::{self, Resealed},
     vault::Vault,
 };
 use clap::Subcommand;
 use entities::{
-    Error, connection::Transaction, consent::file, db::Db, event, function, mail, page, recording, sip_trunk,
-    verified_number, voice::sample, webhook_endpoint,
+    Error, compliance_export, connection::Transaction, consent::file, db::Db, event, function, mail, page, recording,
+    sip_trunk, verified_number, voice::sample, webhook_endpoint,
 };
 use runtime::{
     keyring::{Keyring, Purpose, purpose},
@@ -58,6 +58,7 @@ impl Secrets {
         let recordings = reseal_recordings(&db, &vault).await?;
         let samples = reseal_samples(&db, &vault).await?;
         let files = reseal_files(&db, &vault).await?;
+        reseal_exports(&db, &vault).await?;
         let spools = spool::reseal(settings.recordings_spool.as_ref(), &vault)
             .map_err(|why| CannotStart(format!("recordings_spool: {why}")))?;
         for (name, why) in &spools.left {
@@ -250,6 +251,20 @@ async fn reseal_object(vault: &Vault, name: &str) -> Result<bool, CannotStart> {
     let sound = vault.read(name, 0..size).await.map_err(broken)?;
     vault.put(name, sound.to_vec()).await.map_err(broken)?;
     Ok(true)
+}
+
+/// Files of exports, for the days that they are kept.
+async fn reseal_exports(db: &Db, vault: &Vault) -> Result<(), CannotStart> {
+    let key = |row: &compliance_export::Model| row.id;
+    page::each(&db.read, compliance_export::all_after, key, async |rows| {
+        for row in rows {
+            for part in 1..=row.files.0.len() {
+                reseal_object(vault, &exports::file_name(row.key(), part)).await?;
+            }
+        }
+        Ok::<(), CannotStart>(())
+    })
+    .await
 }
 
 /// What voices are cloned from.

@@ -10,7 +10,7 @@ use super::{
 };
 use crate::state::State;
 use actix_web::{
-    HttpRequest, HttpResponse,
+    HttpMessage, HttpRequest, HttpResponse,
     body::SizedStream,
     http::header::{CONTENT_DISPOSITION, CONTENT_SECURITY_POLICY},
     web::{self, Data},

@@ -126,7 +126,7 @@ pub async fn create(state: Data<State>, caller: Caller, Json(asked): Json<Create
     }))
 }
 
-async fn number_of(state: &State, caller: &Caller, text: &str) -> ApiResult<Whom> {
+pub(super) async fn number_of(state: &State, caller: &Caller, text: &str) -> ApiResult<Whom> {
     // Doubt goes against us: whoever is behind an extension, the line is not called.
     let country = tenant::country(&state.deps.db.read, caller.tenant_id()).await?;
     E164::parse_line(text, country)
@@ -168,7 +168,7 @@ pub async fn list(state: Data<State>, caller: Caller, mut params: Params) -> Api
     Ok(web::Json(List::of(entries, |entry| entry.id.0, DncView::from)))
 }
 
-async fn whom(state: &State, caller: &Caller, params: &mut Params) -> ApiResult<Option<Whom>> {
+pub(super) async fn whom(state: &State, caller: &Caller, params: &mut Params) -> ApiResult<Option<Whom>> {
     if let Some(number) = params.take("phone_number") {
         // A `+` that was not escaped arrives as a blank.
         let number = if number.starts_with(' ') {

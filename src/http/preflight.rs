@@ -9,7 +9,10 @@ use super::{
 };
 use crate::state::State;
 use actix_web::{HttpResponse, web::Data};
-use actors::campaign::{outlook, plan};
+use actors::{
+    campaign::{outlook, plan},
+    compliance,
+};
 use entities::{
     Error,
     campaign::{self, Model},
@@ -48,7 +51,8 @@ async fn look(state: Data<State>, caller: Caller, row: Model, permit: Permit) ->
     let is_filled = holds(plan::check_variables(&state.deps, row.id, &row.plan).await)?;
     drop(permit);
     let checked = (has_agent, has_sender, is_filled);
-    Ok(Arc::new(OutlookView::of(&row, outlook, checked, now)))
+    let law = compliance::law(&state.deps);
+    Ok(Arc::new(OutlookView::of(&row, (outlook, law), checked, now)))
 }
 
 /// Does it hold? What could not be found out is no answer.

@@ -4,7 +4,7 @@
 use super::{
     bodies::MIB,
     caller::Caller,
-    error::{ApiError, ApiResult},
+    error::{ApiError, ApiResult, Code},
     extract::{Params, announced, room_for},
     registers::{Name, RegisterView},
 };
@@ -81,7 +81,7 @@ async fn receive(
     registers.begin(deps, &upload).await?;
     let Ok(_permit) = registers.uploads.enter(caller.tenant_id()) else {
         let why = "another register is being uploaded; try again when it is done".into();
-        return Err(ApiError::TooMany("rate_limited", why, 10));
+        return Err(ApiError::TooMany(Code::RateLimited, why, 10));
     };
     let reading = Reading::new(registers.hasher.clone(), upload.country, upload.fetched_at, MAX_NUMBERS);
     let read = read(request, payload, reading).await?;

@@ -105,7 +105,7 @@ pub async fn list(state: Data<State>, caller: Caller, mut params: Params) -> Api
 
 /// GET /v1/registers/{name}
 pub async fn get(state: Data<State>, caller: Caller, Name(name): Name) -> ApiResult<web::Json<RegisterView>> {
-    let mut rows = store::of_names(&state.deps.db.read, caller.owner(), &[&name]).await?;
+    let mut rows = store::of_names(&state.deps.db.read, caller.owner(), &[name.as_str()]).await?;
     // Its own first.
     rows.sort_by_key(Model::is_operators);
     let first = rows.into_iter().next();

@@ -6,7 +6,7 @@ use super::{
     account, agents, answers, api_keys, call_stats,
     caller::Access::{self, *},
     campaigns,
-    compliance::{check, identity, law_rules},
+    compliance::{self, check, identity, law_rules},
     concurrency, consents, contacts, credits, dnc, docs, email_messages, endpoint_deliveries, events, functions,
     imports, inbound_calls, invitations, landing, live_calls, login, mcp, mcp_tools, me, members, numbers,
     password_reset, patience, people, person_file, preflight, recordings, register_files, registers, report, retention,
@@ -168,6 +168,15 @@ table! {
     POST "/v1/dnc" Needs(CampaignsWrite), dnc::create, "Put a number or an address on the do-not-call list; 200 if it is there already.", takes dnc::Create, gives dnc::DncView, 201;
     GET "/v1/dnc" Needs(CampaignsRead), dnc::list, "List the do-not-call list; filter by `phone_number`, `email` and `source`; `?removed=true` lists those that were taken off.", gives views::List<dnc::DncView>, 200;
     POST "/v1/dnc/import" Needs(CampaignsWrite), dnc::import, "Read entries from a CSV file of up to 10 MiB (`Content-Type: text/csv`); finishes later.", gives imports::ImportView, 202;
+    GET "/v1/compliance/attempts" Needs(CampaignsRead), compliance::attempts::list, "List attempts to reach people as they are on record; filter by `phone_number`, `email`, `campaign_id` and `session_id` (or a message's id).", gives views::List<compliance::attempts::ComplianceAttemptView>, 200;
+    GET "/v1/compliance/attempts/{id}" Needs(CampaignsRead), compliance::attempts::get, "Get an attempt as it is on record: the facts, every rule with its verdict and source, what came of it, and the hashes. The id is the session's or the message's.", gives compliance::attempts::AttemptProofView, 200;
+    POST "/v1/compliance/exports" Needs(CampaignsWrite), compliance::exports::create, "Export the record of attempts, or what is on record about one person, one campaign or some time; finishes later.", takes compliance::exports::ExportCreate, gives compliance::exports::ComplianceExportView, 202;
+    GET "/v1/compliance/exports" Needs(CampaignsRead), compliance::exports::list, "List exports of the record.", gives views::List<compliance::exports::ComplianceExportView>, 200;
+    GET "/v1/compliance/exports/{id}" Needs(CampaignsRead), compliance::exports::get, "How far an export is, and its files.", gives compliance::exports::ComplianceExportView, 200;
+    GET "/v1/compliance/exports/{id}/manifest" Needs(CampaignsRead), compliance::exports::manifest, "The signed manifest of an export: its files with their digests, and where the chain stood.", gives compliance::exports::SignedManifestView, 200;
+    GET "/v1/compliance/exports/{id}/files/{part}" Needs(CampaignsRead), compliance::exports::file, "Download a file of an export: JSON lines, or CSV.", 200;
+    GET "/v1/compliance/heads" Needs(CampaignsRead), compliance::heads::list, "Where the record stood on each day, signed, the newest first; at most 100, `?before=` a day. And the public key.", gives compliance::heads::ComplianceHeadsView, 200;
+
     GET "/v1/dnc/check" Needs(CampaignsRead), dnc::check, "Is a number (`?phone_number=`) or an address (`?email=`) on the do-not-call list?", gives dnc::CheckView, 200;
     DELETE "/v1/dnc/{id}" Needs(CampaignsWrite), dnc::delete, "Take an entry off the do-not-call list. `?reason=` is kept. In the live environment whoever has opted out must have agreed anew: the consents that they have given later must cover all that the entry bars.", 204;
 

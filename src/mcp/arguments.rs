@@ -64,3 +64,43 @@ pub const CONTACTS: [&str; 7] = [
     "skipped",
     "canceled",
 ];
+/// Of what the law would say.
+pub const TO: Argument = arg(
+    "to",
+    Text(254),
+    "A number in E.164, or an e-mail address. This or region.",
+);
+pub const REGION: Argument = arg("region", Text(6), "A country (FR), or a part of one (US-FL).");
+pub const AT: Argument = arg(
+    "at",
+    Text(40),
+    "A date (2026-08-11: noon there) or a time (RFC 3339); left out: now.",
+);
+pub const CHANNEL: Argument = arg(
+    "channel",
+    Choice(&["phone", "sms", "email"]),
+    "How the person is reached.",
+);
+pub const PURPOSE: Argument = arg("purpose", Choice(&PURPOSES), "What for; left out: marketing.");
+pub const AUDIENCE: Argument = arg(
+    "audience",
+    Choice(&["consumer", "business"]),
+    "Whom; left out: consumer.",
+);
+pub const SELLER: Argument = arg(
+    "seller",
+    Text(200),
+    "For whom; left out: the workspace's registered name.",
+);
+pub const LANGUAGE: Argument = arg("language", Text(35), "In which it is spoken or written, BCP 47.");
+pub const CONSENT: Argument = arg("consent", Choice(&TIERS), "As if there were a consent of this tier.");
+
+const PURPOSES: [&str; 6] = [
+    "marketing",
+    "service",
+    "debt",
+    "research",
+    "charity_political",
+    "emergency",
+];
+const TIERS: [&str; 4] = ["existing_contract", "express", "express_written", "opt_in_double"];

@@ -309,6 +309,16 @@ pub static TOOLS: &[Tool] = &[
         Shape::Object,
         &[NUMBER, EMAIL],
     ),
+    own(tool(
+        "check_compliance",
+        "What would the law say?",
+        CampaignsRead,
+        (Get, "/v1/compliance/check"),
+        "What the law would say of a call or a message to a number, an address or a place, on any date: every rule with its source, its \
+         verdict and who must mend what, the hours there, and when the law changes next. Nothing is stored or called. Not legal advice.",
+        Shape::Object,
+        &[TO, REGION, AT, CHANNEL, PURPOSE, AUDIENCE, SELLER, LANGUAGE, CONSENT],
+    )),
     tool(
         "list_consents",
         "List consents",

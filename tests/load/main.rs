@@ -19,6 +19,7 @@ mod phone;
 mod plot;
 mod process;
 mod receiver;
+mod registers;
 mod rooms;
 mod service;
 mod soak;
@@ -65,6 +66,7 @@ fn main() {
             }
             Some("pacing") => dispatch::pacing(&database, number("--seconds", 20)).await,
             Some("list") => dispatch::long_list(&database, number("--contacts", 1_000_000)).await,
+            Some("registers") => registers::run(&database, number("--numbers", 1_000_000)).await,
             Some("lists") => {
                 let plan = lists::Plan {
                     database,

@@ -49,7 +49,7 @@ pub async fn prune(deps: &Deps) -> Result<()> {
 /// Removes some; were there any?
 async fn slice(deps: &Deps, slices: &mut Slices, owner: (TenantId, Env), before: Moment) -> Result<bool> {
     let oldest = attempt::oldest(&deps.db.read, owner, before, slices.rows() as u64).await?;
-    let Some((n, hash)) = oldest else {
+    let Some((n, recorded_at, hash)) = oldest else {
         return Ok(false);
     };
     let row = anchor::Model {
@@ -57,6 +57,7 @@ async fn slice(deps: &Deps, slices: &mut Slices, owner: (TenantId, Env), before:
         env: owner.1,
         n,
         hash,
+        recorded_at,
         pruned_at: deps.clock.now(),
     };
     slices

@@ -45,7 +45,7 @@ pub(super) async fn take_in<L: CallTransport>(
     no
 }
 
-fn keys_pressed(digits: String) -> Command {
+pub(super) fn keys_pressed(digits: String) -> Command {
     Command::Note {
         kind: "keys_pressed",
         detail: digits,

@@ -1,7 +1,7 @@
 //! A call becomes a talk: whatever its line, the agent brings the same brain, tools and rules.
 use super::{
-    Caller, Conversation, SessionLink, SpeechOut, briefing, judge::Judge, late_words::LateWords, moments::Moments,
-    transport::CallTransport,
+    Caller, Conversation, SessionLink, SpeechOut, Standby, briefing, judge::Judge, late_words::LateWords,
+    moments::Moments, transport::CallTransport,
 };
 use crate::{call::leg::Leg, deps::Deps};
 use adapters::brain::FirstToken;
@@ -87,6 +87,10 @@ impl<L: CallTransport> Conversation<L> {
         speech_out.keeps_sound = keeps_sound;
         let mut talk = Conversation::new(speech_out, brain, call.clone(), leg.agent.clone(), tool_set, caller);
         let (calls, recording) = (definition.opt_out.enabled, call.options.recording.is_some());
+        talk.standby = call.options.safe_harbour.as_ref().map(|message| Standby {
+            text: message.text.clone(),
+            sound: None,
+        });
         talk.late_words = LateWords::of(deps, leg);
         talk.moments = moments.unwrap_or_else(|| Moments::new(Some(deps.clock.clone())));
         talk.judge = Judge::of(deps, leg.session(), calls, recording);

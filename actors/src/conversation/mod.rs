@@ -24,6 +24,7 @@ mod lines;
 pub mod listeners;
 pub mod moments;
 mod parts;
+mod safe_harbour;
 mod session_link;
 mod speech_out;
 mod tally;
@@ -34,6 +35,7 @@ mod wishes;
 
 pub use leg::{Broken, Place};
 use rules::conversation::{guard, stock_phrases};
+pub use safe_harbour::Standby;
 pub use session_link::SessionLink;
 use speech_out::{Over, SpeechOut};
 pub use wishes::{opt_out_key, screen_last};
@@ -51,6 +53,7 @@ use entities::{
     session::{self, EndReason, EndedBy},
     values::E164,
 };
+use futures_util::future::BoxFuture;
 use hearing::Input;
 use judge::Judge;
 use late_words::LateWords;
@@ -76,6 +79,12 @@ pub struct Conversation<L> {
     with_a_machine: bool,
     /// Why the brain cannot be reached, where that is known before the first word.
     unreachable: Option<String>,
+    /// What is said to a person whom it has no first word for; `None`: an apology.
+    pub standby: Option<Standby>,
+    /// It has said something of its own.
+    has_spoken: bool,
+    /// Resolves when its first word is too late.
+    too_late: Option<BoxFuture<'static, ()>>,
     judge: Judge,
     late_words: LateWords,
     moments: Moments,
@@ -160,6 +169,9 @@ impl<L: CallTransport> Conversation<L> {
             caller,
             with_a_machine: false,
             unreachable: None,
+            standby: None,
+            has_spoken: false,
+            too_late: None,
             judge: Judge::none(),
             late_words: LateWords::default(),
             moments: Moments::new(None),
@@ -198,17 +210,7 @@ impl<L: CallTransport> Conversation<L> {
         if let Some(why) = self.unreachable.take() {
             return Err(self.break_off(EndReason::ProviderError, why).await);
         }
-        self.ask_consent().await?;
-        if self.brain.hears() {
-            self.speech_out.transport.take_sound_first();
-        }
-        if let Some(listener) = self.brain.live_sound() {
-            self.speech_out.transport.lead_sound_to(listener);
-        }
-        if let Some(words) = self.brain.own_words() {
-            self.late_words.listen_to(words);
-        }
-        let mut next = Next::Heard(Heard::Opening);
+        let mut next = self.open().await?;
         loop {
             let input = match next {
                 Next::Heard(heard) => Input::Heard(heard),
@@ -253,6 +255,7 @@ impl<L: CallTransport> Conversation<L> {
             calls,
             failure,
         } = answer;
+        self.has_spoken |= !said.is_empty() || is_cut;
         if let Some(why) = failure {
             return Err(self.break_off(EndReason::ProviderError, why).await);
         }
@@ -295,8 +298,9 @@ impl<L: CallTransport> Conversation<L> {
     }
 
     async fn break_off(&mut self, reason: EndReason, why: String) -> Over {
-        let sorry = self.stock_phrases().sorry;
-        self.speech_out.say_whole(sorry).await;
+        if let Some(no) = self.say_last_words().await {
+            self.tell_no(no);
+        }
         // What was said last counts, whatever else has failed.
         if let Some(no) = self.last_wish(true).await {
             self.tell_no(no);

@@ -70,13 +70,7 @@ impl Columns {
         }
         let is_other = |name: &&String| !name.is_empty() && !Columns::known(kind).contains(&name.as_str());
         let mut others = names.iter().filter(is_other);
-        if kind == Kind::Consents {
-            // For whom, and for what, is said by whoever collected them: it is never guessed.
-            let is_missing = |name: &&&str| !names.iter().any(|known| known == **name);
-            if let Some(missing) = consent::NEEDED.iter().find(is_missing) {
-                return Err(bad(format!("column `{missing}` is missing: each consent must say it")));
-            }
-        }
+        check_needed(kind, &names)?;
         match kind {
             Kind::Dnc | Kind::Consents => {
                 if let Some(unknown) = others.next() {
@@ -133,6 +127,21 @@ impl Columns {
             fields.insert("variables".into(), variables.into());
         }
         Ok(fields.into())
+    }
+}
+
+/// For whom a consent is, and for what, is said by whoever collected them: it is never guessed.
+fn check_needed(kind: Kind, names: &[String]) -> Result<()> {
+    let needed: &[&str] = match kind {
+        Kind::Consents => &consent::NEEDED,
+        Kind::Contacts | Kind::Dnc => &[],
+    };
+    match needed.iter().find(|name| !names.iter().any(|known| known == **name)) {
+        Some(missing) => Err(Error::invalid(
+            "",
+            format!("column `{missing}` is missing: each consent must say it"),
+        )),
+        None => Ok(()),
     }
 }
 

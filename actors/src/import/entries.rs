@@ -65,7 +65,7 @@ pub(super) async fn entries(
                 }
                 outcomes.accepted += i64::from(outcome == DncOutcome::New);
                 outcomes.duplicates += i64::from(outcome != DncOutcome::New);
-                if outcome.is_written() {
+                if outcome.bars_more() {
                     written.insert(entry.whom.clone(), commit.changes.dnc.len());
                     commit.changes.dnc.push(row);
                 }

@@ -1,9 +1,5 @@
 //! A text that comes in: stored once, and, where it says STOP, START or HELP, obeyed in the same transaction and answered once.
-use crate::{
-    deps::Deps,
-    dnc::{DncOutcome, place},
-    verify,
-};
+use crate::{deps::Deps, dnc::place, verify};
 use entities::{
     Result, boxed,
     dnc::{self, Source},
@@ -92,8 +88,9 @@ pub async fn receive(deps: &Deps, owner: (TenantId, Env), id: SmsId, arriving: A
                         let row = place(db, owner, entry, now).await?;
                         let (row, outcome) = row.write(&its, &mut commit, Some(arriving.body.clone()))?;
                         let can_return = row.source == Source::SmsStop;
-                        let is_news = matches!(outcome, DncOutcome::New | DncOutcome::Wider);
-                        is_news.then(|| if can_return { STOPPED } else { STOPPED_FOR_GOOD }.to_owned())
+                        outcome
+                            .bars_more()
+                            .then(|| if can_return { STOPPED } else { STOPPED_FOR_GOOD }.to_owned())
                     }
                     (Some(Wish::Start), Some(person)) => {
                         let known = dnc::of_number(db, owner, person).await?;

@@ -18,7 +18,10 @@ use entities::{
     session::{self, AnsweredBy, EndReason, EndedBy, VoicemailAction},
     values::E164,
 };
-use futures_util::{FutureExt, future::BoxFuture};
+use futures_util::{
+    FutureExt,
+    future::{BoxFuture, Shared, pending},
+};
 use media::bridge::MediaBridge;
 use rules::{
     conversation::phrases::{self, Greeting},
@@ -56,6 +59,8 @@ pub struct Agent {
     task: AbortHandle,
     answered: Option<oneshot::Sender<AnsweredBy>>,
     cues: mpsc::Sender<MessageCue>,
+    /// Its first word is not there in time.
+    too_late: Option<oneshot::Sender<()>>,
     /// Somebody is on the line.
     is_picked_up: Arc<AtomicBool>,
     /// It is there; or nobody is, and the session was told why.
@@ -72,6 +77,7 @@ impl Agent {
     ) -> Self {
         let (answered, wait) = oneshot::channel();
         let (cues, heed) = mpsc::channel(CUES);
+        let (too_late, is_late) = oneshot::channel::<()>();
         let (tell, fetched) = oneshot::channel();
         let is_picked_up: Arc<AtomicBool> = Arc::default();
         let signs = Signs {
@@ -79,6 +85,15 @@ impl Agent {
             fetched: tell,
             answered: wait,
             cues: heed,
+            // Without its line it is never too late.
+            too_late: is_late
+                .then(|told| async move {
+                    if told.is_err() {
+                        pending::<()>().await;
+                    }
+                })
+                .boxed()
+                .shared(),
         };
         let (its, leg, bridge) = (deps.clone(), leg.clone(), bridge.clone());
         let task = deps.runtime.spawn(async move {
@@ -92,6 +107,7 @@ impl Agent {
             task: task.abort_handle(),
             answered: Some(answered),
             cues,
+            too_late: Some(too_late),
             is_picked_up,
             fetched: Some(fetched),
         }
@@ -107,6 +123,14 @@ impl Agent {
         if let Some(answered) = self.answered.take() {
             // One that could not be fetched has said so.
             let _ = answered.send(by);
+        }
+    }
+
+    /// Whoever has picked up has heard nothing of it in time: it is given up, and what the call has for that is said.
+    pub fn give_up(&mut self) {
+        if let Some(too_late) = self.too_late.take() {
+            // One that has gone has said so.
+            let _ = too_late.send(());
         }
     }
 
@@ -138,6 +162,7 @@ struct Signs {
     fetched: oneshot::Sender<bool>,
     answered: oneshot::Receiver<AnsweredBy>,
     cues: mpsc::Receiver<MessageCue>,
+    too_late: Shared<BoxFuture<'static, ()>>,
 }
 
 async fn talk(
@@ -152,17 +177,21 @@ async fn talk(
         fetched,
         answered,
         mut cues,
+        too_late,
     } = signs;
-    let mut talk = match fetch((deps, leg), bridge, ways, orders, &is_picked_up).await {
+    let mut talk = match fetch((deps, leg), bridge, ways, orders, (&is_picked_up, &too_late)).await {
         Ok(talk) => talk,
         Err((reason, why)) => return break_off(deps, leg, reason, why),
     };
     let _ = fetched.send(true);
     // Whoever was called may not pick up at all.
     let language = &leg.agent.definition.language;
-    let Some((by, cue)) = who(&mut talk, language, answered, &mut cues).await else {
+    let Some(Known { by, cue, has_doubt }) = who(&mut talk, language, answered, &mut cues).await else {
         return;
     };
+    if has_doubt {
+        deps.router.sessions().tell(leg.session(), Command::Doubt);
+    }
     talk.begin(by);
     let answer = Command::Answer {
         by,
@@ -198,7 +227,10 @@ async fn talk(
         (AnsweredBy::Voicemail, VoicemailAction::LeaveMessage) => talk.leave_message(cue, cues).await,
         (AnsweredBy::Voicemail, VoicemailAction::Continue) => talk.hold_with_a_machine().await,
         (AnsweredBy::Voicemail, VoicemailAction::Hangup) | (AnsweredBy::Fax, _) => {}
-        (AnsweredBy::Human | AnsweredBy::Ivr | AnsweredBy::Unknown, _) => talk.hold().await,
+        (AnsweredBy::Human | AnsweredBy::Ivr | AnsweredBy::Unknown, _) => {
+            talk.give_up_when(too_late.boxed());
+            talk.hold().await;
+        }
     }
 }
 
@@ -208,7 +240,7 @@ async fn fetch(
     bridge: Arc<MediaBridge>,
     ways: Ways,
     orders: mpsc::Sender<Order>,
-    is_picked_up: &AtomicBool,
+    (is_picked_up, too_late): (&AtomicBool, &Shared<BoxFuture<'static, ()>>),
 ) -> Result<Talk, (EndReason, String)> {
     let side: Arc<dyn Side> = Arc::new(Phone(orders));
     let place = Place::Phone { operator: None };
@@ -222,14 +254,30 @@ async fn fetch(
             return Err((EndReason::AgentError, why));
         }
     };
-    match talk.reach().await {
+    let reached = tokio::select! {
+        biased;
+        reached = talk.reach() => reached,
+        () = too_late.clone() => {
+            talk.is_too_late();
+            return Ok(talk);
+        }
+    };
+    match reached {
         Err(why) if !is_picked_up.load(Ordering::SeqCst) => Err((EndReason::ProviderError, why)),
         Err(_) | Ok(()) => Ok(talk),
     }
 }
 
-/// Who has picked up, by the sound of the greeting and by its words; and what a message begins by that has come meanwhile. `None`:
-/// nobody has.
+/// Who has picked up.
+struct Known {
+    by: AnsweredBy,
+    /// What a message begins by, if that has come meanwhile.
+    cue: Option<MessageCue>,
+    /// It sounds like a machine, and has said what no machine says.
+    has_doubt: bool,
+}
+
+/// Who has picked up, by the sound of the greeting and by its words. `None`: nobody has.
 ///
 /// A menu is told by its words alone, at once. What sounds like a machine may be one, so its words are waited for. What says that it is a
 /// mailbox is one, whatever it sounds like. Who opts out by a key is a person.
@@ -238,32 +286,33 @@ async fn who(
     language: &str,
     mut answered: oneshot::Receiver<AnsweredBy>,
     cues: &mut mpsc::Receiver<MessageCue>,
-) -> Option<(AnsweredBy, Option<MessageCue>)> {
-    let mailbox = |cue| Some((AnsweredBy::Voicemail, cue));
-    let (mut is_mailbox, mut held_until) = (false, None);
+) -> Option<Known> {
+    let known = |by, cue, has_doubt| Some(Known { by, cue, has_doubt });
+    let mailbox = |cue| known(AnsweredBy::Voicemail, cue, false);
+    let (mut is_mailbox, mut held_until, mut has_words) = (false, None, false);
     loop {
         tokio::select! {
             biased;
             early = talk.greeting() => match early {
-                Early::OptedOut => return Some((AnsweredBy::Human, None)),
+                Early::OptedOut => return known(AnsweredBy::Human, None, false),
                 Early::Words(words) => match phrases::greeting(&words, language) {
-                    Some(Greeting::Menu) => return Some((AnsweredBy::Ivr, None)),
+                    Some(Greeting::Menu) => return known(AnsweredBy::Ivr, None, false),
                     Some(Greeting::Mailbox) if held_until.is_some() => return mailbox(None),
                     Some(Greeting::Mailbox) => is_mailbox = true,
-                    None => {}
+                    None => has_words = true,
                 },
             },
             by = &mut answered, if held_until.is_none() => match by {
                 Err(_) => return None,
-                Ok(AnsweredBy::Fax) => return Some((AnsweredBy::Fax, None)),
+                Ok(AnsweredBy::Fax) => return known(AnsweredBy::Fax, None, false),
                 Ok(AnsweredBy::Voicemail) if is_mailbox || !talk.understands() => return mailbox(None),
                 Ok(AnsweredBy::Voicemail) => held_until = Some(Instant::now() + HELD),
                 // It was heard to be silent: nothing else tells when a message may begin.
                 Ok(_) if is_mailbox => return mailbox(Some(MessageCue::Begin)),
-                Ok(by) => return Some((by, None)),
+                Ok(by) => return known(by, None, false),
             },
-            cue = cues.recv(), if held_until.is_some() => return mailbox(cue),
-            () = until(held_until) => return mailbox(None),
+            cue = cues.recv(), if held_until.is_some() => return known(AnsweredBy::Voicemail, cue, has_words),
+            () = until(held_until) => return known(AnsweredBy::Voicemail, None, has_words),
         }
     }
 }

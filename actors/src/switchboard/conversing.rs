@@ -15,11 +15,11 @@ use crate::{call::leg::Leg, deps::Deps, voice::talk::MessageCue};
 use bytes::Bytes;
 use entities::{
     boxed,
-    session::{AnsweredBy, EndReason, EndedBy},
+    session::{AnsweredBy, Direction, EndReason, EndedBy},
     sip_trunk::Dtmf,
 };
 use media::{answering::Verdict, rtp::session::RtpEvent};
-use rules::session::command::Command as SessionCommand;
+use rules::{law::abandonment::FIRST_SOUND_MS, session::command::Command as SessionCommand};
 use sip::call::{Command, Happening};
 use std::{
     sync::Arc,
@@ -29,6 +29,13 @@ use tokio::sync::{mpsc, watch};
 
 /// Whoever has not been told by then is taken for a person: sound that does not come is no sign.
 const KNOWN_WITHIN: Duration = Duration::from_secs(6);
+/// The first sound of ours has to come so soon after the greeting, or after the pick-up where there is none.
+const FIRST_SOUND: Duration = Duration::from_millis(FIRST_SOUND_MS as u64);
+/// Where the law gives two seconds, whoever has said nothing for so long is talked to. Source: ours; an agent that is there speaks within
+/// half a second.
+const SILENT_FOR: Duration = Duration::from_millis(1_500);
+/// So long an agent has that could not know before that somebody is there. Source: ours.
+const AT_LAST: Duration = Duration::from_secs(1);
 /// How often it is looked at how well it sounds, and at first.
 const LOOK: Duration = Duration::from_secs(30);
 const FIRST_LOOK: Duration = Duration::from_secs(2);
@@ -44,6 +51,11 @@ pub struct Conversing {
     pub(super) agent: Option<Agent>,
     /// When nobody is asked any longer who has picked up.
     known_by: Option<Instant>,
+    /// When it is looked whether anything of theirs, and of ours, was heard.
+    silent_by: Option<Instant>,
+    sound_by: Option<Instant>,
+    /// Two seconds have passed without a sound of ours.
+    is_late: bool,
     pub(super) look_at: Instant,
     /// Second legs so far.
     pub(super) seconds: u32,
@@ -74,6 +86,9 @@ impl Conversing {
             sound,
             agent: Some(agent),
             known_by: None,
+            silent_by: None,
+            sound_by: None,
+            is_late: false,
             look_at: Instant::now() + FIRST_LOOK,
             seconds: 0,
             is_held: false,
@@ -91,8 +106,15 @@ impl Conversing {
             // While it rang, when nobody looked.
             self.soundless();
         }
+        let now = Instant::now();
+        if self.leg.call.direction == Direction::Outbound {
+            self.sound_by = Some(now + FIRST_SOUND);
+        }
         match detects && is_heard {
-            true => self.known_by = Some(Instant::now() + KNOWN_WITHIN),
+            true => {
+                self.known_by = Some(now + KNOWN_WITHIN);
+                self.silent_by = self.leg.call.options.safe_harbour.as_ref().map(|_| now + SILENT_FOR);
+            }
             false => self.answered(AnsweredBy::Human),
         }
         self
@@ -129,6 +151,14 @@ impl Conversing {
                     self.answered(AnsweredBy::Unknown);
                     Next::GoesOn
                 }
+                () = until(self.silent_by) => {
+                    self.look_for_a_greeting();
+                    Next::GoesOn
+                }
+                () = until(self.sound_by) => {
+                    self.look_for_sound();
+                    Next::GoesOn
+                }
                 () = until(Some(self.look_at)) => self.look(),
             };
             self.fail_on_purpose();
@@ -152,8 +182,46 @@ impl Conversing {
 
     fn answered(&mut self, by: AnsweredBy) {
         self.known_by = None;
+        match by.is_talked_to() {
+            // It could not be there before.
+            true if self.is_late => self.sound_by = Some(Instant::now() + AT_LAST),
+            true => {}
+            // A machine waits for nobody.
+            false => self.sound_by = None,
+        }
         if let Some(agent) = &mut self.agent {
             agent.answer(by);
+        }
+    }
+
+    /// Whoever says nothing may wait for us.
+    fn look_for_a_greeting(&mut self) {
+        self.silent_by = None;
+        if self.known_by.is_some() && self.sound.moments().greeting_began_at.is_none() {
+            self.answered(AnsweredBy::Unknown);
+        }
+    }
+
+    /// Two seconds after the greeting so far, or after the pick-up, something of ours has to be heard.
+    fn look_for_sound(&mut self) {
+        self.sound_by = None;
+        let moments = self.sound.moments();
+        if moments.first_sound_at.is_some() {
+            return;
+        }
+        let since = moments.greeting_ended_at.or(moments.picked_up_at);
+        let due = since.map(|since| since + FIRST_SOUND);
+        if !self.is_late && due.is_some_and(|due| due > Instant::now()) {
+            // The greeting has gone on.
+            self.sound_by = due;
+            return;
+        }
+        if !std::mem::replace(&mut self.is_late, true) {
+            self.tell(SessionCommand::KeptWaiting);
+        }
+        let has_message = self.leg.call.options.safe_harbour.is_some();
+        if let Some(agent) = self.agent.as_mut().filter(|_| has_message && self.known_by.is_none()) {
+            agent.give_up();
         }
     }
 

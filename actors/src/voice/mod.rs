@@ -11,6 +11,7 @@ mod outbox;
 pub mod side;
 pub mod speech_input;
 mod spoken_turn;
+pub mod standby;
 pub mod talk;
 pub mod transport;
 mod user_input;

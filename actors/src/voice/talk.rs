@@ -4,6 +4,7 @@
 use super::{
     side::Side,
     speech_input::{Early, Screen, Source, SpeechInput, Tell},
+    standby,
     transport::{Sounds, VoiceTransport},
     voices::Voices,
 };
@@ -27,7 +28,10 @@ use entities::{
     boxed,
     session::{self, AnsweredBy},
 };
-use futures_util::{FutureExt, future::pending};
+use futures_util::{
+    FutureExt,
+    future::{BoxFuture, pending},
+};
 use media::{bridge::MediaBridge, mic::MicEvent};
 use rules::{
     session::{command::Command, latency::TurnMarks},
@@ -85,6 +89,13 @@ impl Talk {
             tracing::error!(%error, "an agent's voice could not be looked up");
             UNPREPARED
         })?;
+        let standby = match &call.options.safe_harbour {
+            Some(message) => {
+                let whose = (call.voice_id.as_deref().unwrap_or_default(), language.as_str());
+                standby::ready(deps, call.tenant_id, &cast, whose, &message.text).await
+            }
+            None => None,
+        };
         let sounds = Sounds {
             voices: Voices::new(cast, &language, tell.clone()),
             has_ears: transcription.is_some(),
@@ -106,10 +117,13 @@ impl Talk {
             None => transport,
         };
         let conversation = Conversation::of(deps, leg, transport.timed_by(stopwatch), place).await;
-        let conversation = conversation.map_err(|broken| {
+        let mut conversation = conversation.map_err(|broken| {
             tracing::error!(error = broken.why, "an agent could not be prepared for a line");
             UNPREPARED
         })?;
+        if let Some(message) = &mut conversation.standby {
+            message.sound = standby;
+        }
         Ok(Talk {
             conversation,
             speech_input,
@@ -137,6 +151,17 @@ impl Talk {
         };
         self.conversation.cannot_think(why.clone());
         Err(why)
+    }
+
+    /// Nobody waits any longer for whoever thinks for the agent.
+    pub fn is_too_late(&mut self) {
+        let why = "the agent's provider did not answer in time";
+        self.conversation.cannot_think(why.to_owned());
+    }
+
+    /// When that resolves and nothing of ours has been heard, the agent is given up.
+    pub fn give_up_when(&mut self, too_late: BoxFuture<'static, ()>) {
+        self.conversation.give_up_when(too_late);
     }
 
     /// Words are understood.

@@ -19,6 +19,8 @@ pub struct Model {
     pub env: Env,
     pub n: i64,
     pub hash: String,
+    /// When it was committed.
+    pub recorded_at: Moment,
     pub pruned_at: Moment,
 }
 impl ActiveModelBehavior for ActiveModel {}

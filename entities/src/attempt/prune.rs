@@ -10,15 +10,15 @@ use crate::{
 };
 use sea_orm::{QuerySelect, entity::prelude::*, sea_query::Expr};
 
-/// The last of the oldest rows of a chain that were committed before then, at most so many of them: its place and its hash. Up to the
-/// first that is younger, whatever lies behind it.
+/// The last of the oldest rows of a chain that were committed before then, at most so many of them: its place, when it was committed, and
+/// its hash. Up to the first that is younger, whatever lies behind it.
 #[boxed]
 pub async fn oldest(
     db: &Connection,
     owner: (TenantId, Env),
     before: Moment,
     limit: u64,
-) -> Result<Option<(i64, String)>> {
+) -> Result<Option<(i64, Moment, String)>> {
     let select = owned(owner)
         .select_only()
         .columns([Column::N, Column::At, Column::Hash]);
@@ -26,8 +26,7 @@ pub async fn oldest(
         .into_tuple()
         .all(db)
         .await?;
-    let old = rows.into_iter().take_while(|(_, at, _)| *at < before);
-    Ok(old.last().map(|(n, _, hash)| (n, hash)))
+    Ok(rows.into_iter().take_while(|(_, at, _)| *at < before).last())
 }
 
 /// Removes a chain's rows up to that one. Its anchor is written with it.

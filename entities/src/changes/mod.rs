@@ -67,6 +67,8 @@ changes! {
         dials: Vec<dial::Model> => Fail;
         // One key for a tenant's whole list: no dial of that tenant is in one transaction with a change of it.
         dnc: Vec<dnc::Model> => ReplacePredecessor, key("dnc", tenant_id);
+        /// Of entries that are there already: the person has said it again.
+        dnc_wishes: Vec<dnc::Wish> => by(dnc::note), key("dnc", tenant_id);
         // Of the same key: no dial is in one transaction with a change of what it may rest on.
         consents: Vec<consent::Model> => ReplacePredecessor, key("dnc", tenant_id);
         consent_texts: Vec<consent::text::Model> => Fail;
@@ -242,20 +244,24 @@ mod tests {
                 ..Changes::default()
             },
             Changes {
-                revocations: vec![consent::Revocation {
-                    tenant_id: tenant,
-                    env: Env::Test,
-                    what: consent::Revoked::One(ConsentId(nil)),
-                    channels: dnc::Channels::of(Vec::new()),
-                    given_by: None,
-                    at: Moment::from_millis(0),
-                    by: None,
-                    reason: String::new(),
-                    seq: 0,
-                }],
+                revocations: vec![revocation(tenant)],
                 ..Changes::default()
             },
         ]
+    }
+
+    fn revocation(tenant_id: TenantId) -> consent::Revocation {
+        consent::Revocation {
+            tenant_id,
+            env: Env::Test,
+            what: consent::Revoked::One(ConsentId(Uuid::nil())),
+            channels: dnc::Channels(Vec::new()),
+            given_by: None,
+            at: Moment::from_millis(0),
+            by: None,
+            reason: String::new(),
+            seq: 0,
+        }
     }
 
     #[test]

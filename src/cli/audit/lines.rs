@@ -183,7 +183,7 @@ pub(super) fn zones(rules: &Rules, schedule: &Schedule, group: &str) -> Vec<&'st
     zones.iter().map(|zone| zone.name()).collect()
 }
 
-pub(super) fn session_line(row: &session::Model, intent_seq: Option<i64>) -> Value {
+pub(super) fn session_line(row: &session::Model, intents: Option<(i64, i64)>) -> Value {
     json!({
         "kind": "session",
         "id": row.id,
@@ -198,7 +198,8 @@ pub(super) fn session_line(row: &session::Model, intent_seq: Option<i64>) -> Val
         "end_reason": row.end_reason,
         "ended_by": row.ended_by,
         "created_at": row.created_at,
-        "intent_seq": intent_seq,
+        "intent_seq": intents.map(|(last, _)| last),
+        "intents": intents.map_or(0, |(_, count)| count),
         "dialed_at": row.dialed_at,
         "picked_up_at": row.picked_up_at,
         "started_at": row.started_at,

@@ -28,7 +28,7 @@ const PAGES = {
   webhooks: [at('webhooks', 'Webhooks'), at('webhook', 'Webhook')],
   events: [at('events', 'Events'), at('events', 'Event')],
   credits: [at('credits', 'Credits')],
-  compliance: [at('compliance', 'Compliance')],
+  compliance: [at('compliance', 'Compliance'), at('law', 'LawPages')],
   members: [at('members', 'Members')],
   account: [at('account', 'Account')],
   find: [at('find', 'FindPage')],

@@ -118,7 +118,7 @@ fn channel(asked: Option<DncChannel>, to: Option<&Whom>) -> ApiResult<DncChannel
 
 fn zone_of(to: Option<&Whom>) -> Option<Tz> {
     match to? {
-        Whom::Number(number) => zone::parse(&hours::group(number, None))?.first().copied(),
+        Whom::Number(number) => zone::parse(hours::zones_part(&hours::group(number, None, None)))?.first().copied(),
         Whom::Email(_) => None,
     }
 }

@@ -49,6 +49,10 @@ fn content(route: &Route, contracts: &mut Contracts) -> Option<Value> {
         return Some(json!({ "application/json": { "schema": contracts.given(response) } }));
     }
     let says = |words: &str| route.summary.contains(words);
+    if route.path.ends_with("/files/{part}") {
+        let bytes = json!({ "schema": { "type": "string", "format": "binary" } });
+        return Some(json!({ "application/x-ndjson": bytes, "text/csv": bytes }));
+    }
     if says("`audio/wav`") || route.path.ends_with("/audio") {
         return Some(json!({ "audio/wav": { "schema": { "type": "string", "format": "binary" } } }));
     }

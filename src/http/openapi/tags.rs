@@ -29,11 +29,14 @@ const TAGS: &[(&str, &str)] = &[
     ("me", "The key you are using."),
     ("_sandbox", "What the outside does, simulated with a test key."),
     ("answers", "What people answered to the questions of agents."),
+    (
+        "compliance",
+        "What the law asks of calls and messages, and the record that proves each attempt.",
+    ),
     ("consents", "Who agreed to be called or written to, and what proves it."),
     ("contacts", "People in campaigns, found wherever they are."),
     ("credits", "What is left to spend, every movement of it, and top-ups."),
     ("dnc", "Whom nobody may call or write to."),
-    ("compliance", "What the law asks of calls and messages, and who you are by law."),
     ("people", "All that is kept about one person: told, and erased."),
     ("email_messages", "E-mails to people."),
     (

@@ -15,11 +15,11 @@ pre{white-space:pre-wrap;font:inherit;margin:0}dt{font-weight:600}@page{margin:1
 pub fn page(file: &PersonFileView) -> String {
     let mut html = String::with_capacity(64 * 1024);
     let whom = whom(file);
-    let _ = write!(
+    let _ = writeln!(
         html,
         "<!doctype html>\n<html lang=\"en\">\n<head><meta charset=\"utf-8\">\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"><meta name=\"robots\" content=\"noindex\">\
-         <title>File of {whom}</title><style>{STYLE}</style></head>\n<body>\n<h1>What is kept about {whom}</h1>\n"
+         <title>File of {whom}</title><style>{STYLE}</style></head>\n<body>\n<h1>What is kept about {whom}</h1>"
     );
     head(&mut html, file);
     attempts(&mut html, &file.attempts);
@@ -40,9 +40,9 @@ fn whom(file: &PersonFileView) -> String {
 
 fn head(html: &mut String, file: &PersonFileView) {
     let keeper = file.registered_name.as_ref().unwrap_or(&file.workspace);
-    let _ = write!(
+    let _ = writeln!(
         html,
-        "<dl><dt>Kept by</dt><dd>{}</dd><dt>Made at</dt><dd>{}</dd><dt>Environment</dt><dd>{}</dd></dl>\n",
+        "<dl><dt>Kept by</dt><dd>{}</dd><dt>Made at</dt><dd>{}</dd><dt>Environment</dt><dd>{}</dd></dl>",
         escaped(keeper),
         file.made_at,
         file.env,

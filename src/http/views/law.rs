@@ -1,4 +1,5 @@
 //! Rules of the law, and what they say of an attempt.
+use actors::campaign::outlook::{LawCount, LawCounts};
 use entities::{
     dnc::DncChannel,
     law::{Audience, ConsentTier, Purpose, Vertical},
@@ -178,4 +179,29 @@ pub struct LawCountView {
     /// Put off for now.
     pub held: i64,
     pub mend: String,
+}
+
+impl LawCountView {
+    pub fn all(law: &Law, counts: &LawCounts) -> Vec<Self> {
+        let view = |(id, count): (&String, &LawCount)| {
+            let rule = law.rule(id);
+            let (title, mend) = match (rule, id.as_str()) {
+                (Some(rule), _) => (rule.title.as_str(), rule.mend.as_str()),
+                (None, UNDECIDED) => (UNDECIDED_TITLE, UNDECIDED_MEND),
+                (None, id) => (id, ""),
+            };
+            LawCountView {
+                rule: id.clone(),
+                kind: rule.map_or(GateKind::Purpose, |rule| rule.says.kind()),
+                title: title.to_owned(),
+                source: rule.map(|rule| rule.source.clone()).unwrap_or_default(),
+                barred: count.barred,
+                held: count.held,
+                mend: mend.to_owned(),
+            }
+        };
+        let mut all: Vec<Self> = counts.0.iter().map(view).collect();
+        all.sort_by_key(|one| std::cmp::Reverse((one.barred, one.held)));
+        all
+    }
 }

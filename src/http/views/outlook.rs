@@ -1,10 +1,12 @@
 //! What is to be expected of a campaign.
+use super::LawCountView;
 use actors::campaign::outlook::Outlook;
 use entities::{
     campaign::{self, Status},
     ids::CampaignId,
     values::{Moment, Zone},
 };
+use rules::law::Law;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -32,6 +34,9 @@ pub struct OutlookView {
     pub calls_per_second: f64,
     /// When everybody will have been called once; null if that is more than 60 days away or cannot be said.
     pub expected_finish_at: Option<Moment>,
+    /// The rules of the law that keep contacts from being reached, the one that bars most first. One contact counts for each rule that
+    /// says no.
+    pub law: Vec<LawCountView>,
 }
 #[derive(Serialize, JsonSchema)]
 pub struct ProblemView {
@@ -58,7 +63,7 @@ pub struct ZoneView {
 impl OutlookView {
     pub fn of(
         row: &campaign::Model,
-        outlook: Outlook,
+        (outlook, law): (Outlook, &Law),
         (has_agent, has_sender, is_filled): (bool, bool, bool),
         now: Moment,
     ) -> Self {
@@ -123,6 +128,7 @@ impl OutlookView {
                 .collect(),
             calls_per_second: outlook.calls_per_second,
             expected_finish_at: outlook.finishes_at,
+            law: LawCountView::all(law, &outlook.law),
         }
     }
 }

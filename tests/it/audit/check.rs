@@ -1,5 +1,5 @@
 //! The table of invariants.
-use super::{dialing, events, facts::Facts, hours, letters, money, pace, recordings, records, rooms, talks};
+use super::{dialing, events, facts::Facts, hours, law, letters, money, pace, recordings, records, rooms, talks};
 use serde_json::Value;
 
 /// What is known about a run. Nothing in it comes from inside the service but `dump`.
@@ -40,7 +40,7 @@ pub struct Breach {
 type Check = fn(&Evidence, &Facts<'_>) -> Vec<String>;
 
 /// `DUMP` and `CAP` are the checker's own; the others are numbered as in the list of promises.
-const CHECKS: [(&str, Check); 31] = [
+const CHECKS: [(&str, Check); 34] = [
     ("DUMP", |_, facts| facts.unreadable.clone()),
     ("I1", records::acknowledged_is_kept),
     ("I2", events::events_match_facts),
@@ -72,6 +72,9 @@ const CHECKS: [(&str, Check); 31] = [
     ("I21", dialing::pauses_are_kept),
     ("I21", letters::pauses_are_kept),
     ("I21", money::nothing_leaves_an_empty_purse),
+    ("L2", law::verdicts_come_out_again),
+    ("L9", law::whoever_was_reached_is_on_record),
+    ("L10", law::nobody_has_edited_the_record),
 ];
 
 /// Everything that does not hold, in the order of the table.

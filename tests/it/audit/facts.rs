@@ -2,6 +2,7 @@
 use super::{
     books::{self, Account, Asked, Message, Posting, Send, Topup},
     check::Evidence,
+    law::{self, Mark, Record},
     read::{self, CarrierLine, Step},
     rooms::{self, Room},
 };
@@ -110,7 +111,9 @@ pub struct Session<'a> {
     pub recording: Option<&'a str>,
     pub opted_out_at: Option<i64>,
     pub created_at: Option<i64>,
+    /// Of the last intent to dial it.
     pub intent_seq: Option<i64>,
+    pub intents: usize,
     pub dialed_at: Option<i64>,
     pub picked_up_at: Option<i64>,
     pub started_at: Option<i64>,
@@ -220,6 +223,9 @@ pub struct Facts<'a> {
     pub topups: Vec<Topup<'a>>,
     pub accounts: Vec<Account<'a>>,
     pub postings: Vec<Posting<'a>>,
+    /// The record of attempts, in no order.
+    pub records: Vec<Record<'a>>,
+    pub marks: Vec<Mark<'a>>,
     /// By `placed`.
     pub calls: Vec<Call<'a>>,
     /// Sessions whose call the carrier refused before it accepted it: nobody's phone rang.
@@ -322,6 +328,8 @@ impl<'a> Facts<'a> {
             // They have no id of their own.
             "send" => return books::send(line).map(|send| self.sends.push(send)),
             "account" => return books::account(line).map(|account| self.accounts.push(account)),
+            "record" => return law::record(line).map(|record| self.records.push(record)),
+            "record_end" | "record_anchor" | "record_head" => return law::mark(line).map(|mark| self.marks.push(mark)),
             "posting" => return books::posting(line).map(|posting| self.postings.push(posting)),
             // Kinds that other checks read.
             _ => return Ok(()),

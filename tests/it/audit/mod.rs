@@ -8,7 +8,7 @@
 //! - `read` and `books` take each line strictly, and `facts` puts them together: a line that cannot be read is itself a breach,
 //!   for a checker that skips what it does not understand finds nothing;
 //! - `check` is the table of invariants; each is one function in `records`, `events`, `talks`, `recordings`, `dialing`, `hours`,
-//!   `pace`, `letters`, `money` (with `falls`) or `rooms`.
+//!   `pace`, `letters`, `money` (with `falls`), `rooms` or `law`.
 //!
 //! That every clause bites is shown in `tests/it/bites`.
 pub mod books;
@@ -18,6 +18,7 @@ mod events;
 mod facts;
 mod falls;
 mod hours;
+pub mod law;
 mod letters;
 pub mod money;
 mod pace;

@@ -134,6 +134,7 @@ pub fn session(line: &Value) -> Result<Session<'_>, String> {
         opted_out_at: time("opted_out_at")?,
         created_at: time("created_at")?,
         intent_seq: or_null(line, "intent_seq", Value::as_i64)?,
+        intents: need(line, "intents", |count| usize::try_from(count.as_u64()?).ok())?,
         dialed_at: time("dialed_at")?,
         // Of stories that tell nothing of these: nobody has picked up early, or taken over.
         picked_up_at: line.get("picked_up_at").and_then(Value::as_str).and_then(millis),

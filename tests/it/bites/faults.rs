@@ -3,6 +3,7 @@
 mod alter;
 mod dialing;
 mod events;
+mod law;
 mod letters;
 mod money;
 mod pace;
@@ -20,7 +21,7 @@ use story::row;
 type Fault = (&'static str, &'static str, &'static str, Change);
 type Change = fn(&mut Evidence);
 
-const FAULTS: [&[Fault]; 9] = [
+const FAULTS: [&[Fault]; 10] = [
     records::FAULTS,
     events::FAULTS,
     talks::FAULTS,
@@ -30,6 +31,7 @@ const FAULTS: [&[Fault]; 9] = [
     letters::FAULTS,
     money::FAULTS,
     rooms::FAULTS,
+    law::FAULTS,
 ];
 
 /// Changes after which nothing is wrong.
@@ -193,6 +195,11 @@ const STILL_SOUND: &[(&str, Change)] = &[
         event(e, "session.disposition_set", "a6.1")["subject"] = failed;
         event(e, "session.disposition_set", "a6.1")["seq"] = json!(900_000);
         event(e, "session.disposition_set", "a6.1")["id"] = json!(story::uuid(1_900_000_000_000, 1));
+    }),
+    ("what names people was erased from the record", |e| {
+        for line in e.dump.iter_mut().filter(|line| line["kind"] == "record") {
+            line["content"] = json!(null);
+        }
     }),
     ("nobody looked into the folder", |e| e.files = None),
     ("nobody asked the providers", |e| e.provider.clear()),

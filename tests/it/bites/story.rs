@@ -2,6 +2,7 @@
 //! quiet hours, an entry on the do-not-call list that comes and goes, a kill that cuts two calls off, and a cancel
 //! with a call in flight. Some talks are recorded, and in some the other side has a wish (`talks`). After it
 //! somebody pays, writes and calls until nothing is left (`purse`). Each line carries a `nick` ("a1", its first session "a1.1"), which the checker does not read.
+mod law;
 mod purse;
 mod rooms;
 mod talks;
@@ -83,6 +84,7 @@ pub fn evidence() -> Evidence {
     story.at(961.0).moves("a", "completed", Some("canceled"));
     purse::spend(&mut story);
     rooms::open(&mut story);
+    story.publishes();
     story.told()
 }
 
@@ -304,12 +306,14 @@ impl Story {
             json!({ "kind": "session", "nick": nick, "tenant": tenant, "env": env, "contact": contact,
             "campaign": campaign,
             "number": number, "from": null, "direction": "outbound", "status": "queued", "end_reason": null,
-            "created_at": iso(self.now), "intent_seq": intent, "dialed_at": iso(self.now), "started_at": null,
+            "created_at": iso(self.now), "intent_seq": intent, "intents": 1, "dialed_at": iso(self.now), "started_at": null,
             "ended_at": null, "attempt": attempt, "hold": 0, "cost": 0, "price": 0, "consent": "not_required", "opted_out_at": null,
             "recording": null }),
         );
         self.event("session.created", "session", nick, json!({}));
-        let id = self.row("session", nick)["id"].clone();
+        let session = self.row("session", nick).clone();
+        self.notes("attempt", &session, 1, nick);
+        let id = session["id"].clone();
         self.evidence.carrier.push(
             json!({ "at": self.now * 1_000 + 700, "what": "placed", "nick": nick, "session": id,
             "to": number, "tenant": tenant, "env": env }),
@@ -369,6 +373,9 @@ impl Story {
             "session.failed"
         };
         self.event(kind, "session", nick, json!({ "cost": session["cost"] }));
+        if session["intents"] != 0 {
+            self.notes("outcome", &session, 0, &format!("{nick} outcome"));
+        }
         self.recorded(nick, reason);
         if session["contact"].is_null() {
             return;

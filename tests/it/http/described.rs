@@ -325,6 +325,10 @@ on_both! {
         make("/v1/campaigns/run", of_agent).await;
         make("/v1/dnc", &[]).await;
         make("/v1/dnc/import", &[]).await;
+        let consent = make("/v1/consents", &[]).await;
+        make("/v1/consents/import", &[]).await;
+        let revoke = "/v1/consents/{id}/revoke";
+        post(revoke, &at(revoke, &consent), &[]).await;
 
         let session = make("/v1/sessions", of_agent).await;
         patch("/v1/sessions/{id}", &at("/v1/sessions/{id}", &session)).await;

@@ -80,7 +80,10 @@ on_both! {
         let endpoint = owner.webhook(&receiver).await;
         let event = owner.events().await[0]["id"].as_str().unwrap().to_owned();
         let entry = owner.api.post("/v1/dnc", json!({ "phone_number": "+15002349999" })).await.ok()["id"].as_str().unwrap().to_owned();
+        let agreed = json!({ "phone_number": "+15002340001", "seller": "Acme", "channels": ["phone"], "purposes": ["service"], "tier": "express", "method": "desk", "given_at": "2027-01-02T13:00:00Z" });
+        let consent = owner.api.post("/v1/consents", agreed).await.ok()["id"].as_str().unwrap().to_owned();
         let import = owner.api.upload("/v1/dnc/import", "phone_number\n+15002349998\n").await.ok()["id"].as_str().unwrap().to_owned();
+        let export = owner.api.post("/v1/compliance/exports", json!({})).await.ok()["id"].as_str().unwrap().to_owned();
         let schema = json!({ "type": "object" });
         let function = json!({ "name": "look_up", "description": "Looks up.", "parameters": schema, "url": "http://127.0.0.1:9/" });
         let function = owner.api.post("/v1/functions", function).await.ok()["id"].as_str().unwrap().to_owned();
@@ -112,6 +115,7 @@ on_both! {
                 "webhook_endpoints" => &endpoint,
                 "events" => &event,
                 "dnc" => &entry,
+                "consents" => &consent,
                 "imports" => &import,
                 "functions" => &function,
                 "numbers" => &number,
@@ -123,6 +127,9 @@ on_both! {
                 "credits" => &topup,
                 "voices" => &clone,
                 "rooms" => &room,
+                // Of attempts the call's.
+                "compliance" if route.path.contains("/exports/") => &export,
+                "compliance" => session["id"].as_str().unwrap(),
                 other => panic!("what is the id of {other}?"),
             };
             walked.insert(kind);
@@ -160,7 +167,7 @@ on_both! {
                 assert_eq!(mine.body["error"]["message"], nobodys.body["error"]["message"], "no difference from an id that does not exist");
             }
         }
-        assert_eq!(walked.len(), 18);
+        assert_eq!(walked.len(), 19);
         world.advance(crate::world::minutes(1)).await;
         assert_eq!(owner.campaign(&campaign).await["status"], "completed", "nothing of it was touched");
         assert_eq!(stranger.events().await.len(), 0);

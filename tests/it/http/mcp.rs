@@ -89,6 +89,9 @@ async fn live(world: &World, tenant: &Tenant) -> Lived {
         .ok();
     let email = json!({ "to": "ann@example.com", "subject": "Hello", "text": "Hello by mail." });
     tenant.api.post("/v1/email_messages", email).await.ok();
+    let consent = json!({ "phone_number": "+15002340000", "seller": "Acme", "channels": ["sms"], "purposes": ["service"],
+        "tier": "express", "method": "desk", "given_at": "2027-01-02T13:00:00Z" });
+    tenant.api.post("/v1/consents", consent).await.ok();
     world.advance(minutes(5)).await;
     let sessions = tenant
         .api
@@ -166,6 +169,16 @@ fn asked(lived: &Lived) -> Vec<(&'static str, Value, String)> {
             "check_do_not_call",
             json!({ "phone_number": "+15002345600" }),
             r#""listed":false"#.into(),
+        ),
+        (
+            "list_consents",
+            json!({ "seller": "acme" }),
+            r#""seller":"Acme""#.into(),
+        ),
+        (
+            "check_compliance",
+            json!({ "region": "FR", "at": "2026-08-11", "purpose": "marketing" }),
+            r#""pack_version":""#.into(),
         ),
         (
             "list_events",

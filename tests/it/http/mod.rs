@@ -1,6 +1,8 @@
 //! The API's frame: who may come in, what is refused and how, streams.
 mod access;
 mod bad_input;
+mod consents;
+mod consents_taken_back;
 mod console;
 mod dashboard;
 mod described;
@@ -11,6 +13,7 @@ mod limits;
 mod lists;
 mod mcp;
 mod members;
+mod registers;
 mod retention;
 mod room_page;
 mod strangers;

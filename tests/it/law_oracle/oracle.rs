@@ -87,11 +87,13 @@ const fn us(place: &'static str) -> Law {
     }
 }
 
+const EU: &[Open] = &[open(WEEK, 9, 20)];
+
 /// Section 6, "DE, AT, NL, other EU": Monday to Friday 9 to 20, 2 in 24 hours.
 const fn eu(place: &'static str, consent: Needs) -> Law {
     Law {
         place,
-        windows: &[open(WEEK, 9, 20)],
+        windows: EU,
         keeps_holidays: false,
         caps: &[(2, 24)],
         consent,

@@ -171,6 +171,7 @@ impl<'a> Person<'a> {
             version: 1,
             fetched_at: at.plus_millis(-chance.random_range(0..age)),
             is_listed: self.is_listed,
+            listed_on: None,
         }]
     }
 
@@ -239,6 +240,7 @@ pub fn blameless(home: &Home) -> Facts {
             version: 1,
             fetched_at,
             is_listed: false,
+            listed_on: None,
         }],
         reassigned: Some(ReassignedFact {
             checked_at: fetched_at,

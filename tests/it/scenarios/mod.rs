@@ -5,6 +5,7 @@ mod a_campaign_runs;
 mod a_room_is_talked_in;
 mod a_secret_key_is_replaced;
 mod a_wrong_clock;
+mod abandonment;
 mod an_endpoint_is_suspended;
 mod an_event_is_delivered;
 mod calls_by_the_api;

@@ -8,7 +8,7 @@ pub fn set_aside() -> &'static str {
     static FILE: LazyLock<(tempfile::TempDir, PathBuf)> = LazyLock::new(|| {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("law.toml");
-        let rules = law::pack().rules().iter().filter(|rule| !rule.is_firm);
+        let rules = law::pack().rules.iter().filter(|rule| !rule.is_firm);
         let overrides = rules.map(|rule| {
             format!(
                 "[[override]]\nrule = \"{}\"\nreason = \"this test is about something else\"\napproved_by = \"the tests\"\n\n",

@@ -27,6 +27,7 @@ pub mod realtime_answers;
 #[expect(dead_code, reason = "the protocol's own tests need all of it")]
 pub mod realtime_server;
 pub mod realtime_session;
+pub mod reassigned_server;
 mod receiver;
 pub mod registrar;
 pub mod s3_server;

@@ -1,9 +1,9 @@
 //! Recordings at rest: encrypted, in a folder or in an S3 store.
 //!
-//! `seal` says how an object looks, `place` where it is. A name is `<tenant id>/<recording id>.wav`, `<tenant id>/<sample id>.sample` for what
-//! a voice is cloned from, `<tenant id>/<file id>.evidence` for what proves a consent, or `<tenant id>/<file id>.export` for a file of an
-//! export, and is sealed into its object, so that one recording cannot be passed off as another. The whole of a recording is never sealed in memory: it
-//! goes in parts, and is read by the range.
+//! `seal` says how an object looks, `place` where it is. A name is `<tenant id>/<recording id>.wav`, `<tenant id>/<sample id>.sample`
+//! for what a voice is cloned from, `<tenant id>/<file id>.evidence` for what proves a consent, or `<tenant id>/<file id>.export` for a
+//! file of an export, and is sealed into its object, so that one cannot be passed off as another. The whole of a recording is never
+//! sealed in memory: it goes in parts, and is read by the range.
 mod place;
 mod range;
 pub(super) mod seal;

@@ -6,8 +6,8 @@
 //! Where the law is in question doubt goes against us. An outright "don't call me" is an opt-out; a limit of time or place
 //! ("not before nine", "not at work") is not. Consent is a yes with nothing beside it: whatever else is said is doubt.
 //! Sentences for each language and question, by their meaning, are in `corpus/`; half of them nobody has tuned the files on.
-mod pattern;
-mod words;
+pub(super) mod pattern;
+pub(super) mod words;
 
 use pattern::{Phrases, Span};
 use std::{collections::HashMap, ops::Range, sync::LazyLock};
@@ -111,7 +111,7 @@ fn lists(language: &str) -> impl Iterator<Item = &'static Lists> {
     own.into_iter().chain(english).map(|(_, lists)| &**lists)
 }
 
-fn primary(language: &str) -> String {
+pub(super) fn primary(language: &str) -> String {
     let subtag = language.split(['-', '_']).next().unwrap_or_default();
     subtag.trim().to_ascii_lowercase()
 }

@@ -31,7 +31,11 @@ pub struct Duties {
     pub opt_out_days: Option<u32>,
     /// From the opt-out to the call's end.
     pub hang_up_ms: Option<u32>,
+    /// One opt-out ends all topics, calls and texts alike.
+    pub opt_out_ends_everything: bool,
     pub keep_years: u32,
+    /// Synthetic sound is marked as such where it is kept.
+    pub marks_synthetic_sound: bool,
     /// Rules by which the operator must be registered with somebody; nobody but the operator knows whether that is so.
     pub registrations: Vec<String>,
 }
@@ -98,11 +102,13 @@ impl Duties {
                 };
                 *kept = (*kept).max(Some(*hours));
             }
-            Says::HonourOptOut { days, hang_up_ms } => {
+            Says::HonourOptOut { days, hang_up_ms, everything } => {
+                self.opt_out_ends_everything |= everything;
                 self.opt_out_days = least(self.opt_out_days, Some(*days));
                 self.hang_up_ms = least(self.hang_up_ms, *hang_up_ms);
             }
             Says::KeepRecord { years } => self.keep_years = self.keep_years.max(*years),
+            Says::Marking {} => self.marks_synthetic_sound = true,
             Says::Registration { .. } => self.registrations.push(id.to_owned()),
             Says::Open {}
             | Says::Closed {}

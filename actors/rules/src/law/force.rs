@@ -3,7 +3,7 @@ use super::{
     Facts, OperatorLaw, Pack, dates,
     dates::Days,
     pack::pack,
-    rule::{LawRule, Says},
+    rule::{LawRule, Listed, Says},
 };
 use crate::hours::Calendar;
 use entities::{
@@ -290,7 +290,8 @@ impl Index {
                 index.unnamed.push(number);
             }
             // Where no place is known, the strictest of all rules.
-            if places.is_everywhere || places.is_nowhere || !places.places.is_empty() {
+            let is_named = !places.places.is_empty() && !is_of_one_country(&rule.says);
+            if places.is_everywhere || places.is_nowhere || is_named {
                 index.nowhere.push(number);
             }
             for place in &places.places {
@@ -328,6 +329,15 @@ impl Index {
     fn of<'a>(&self, place: &Place, entries: &'a [Entry]) -> impl Iterator<Item = &'a Entry> {
         let numbers: Vec<usize> = self.numbers_of(place, entries).collect();
         numbers.into_iter().filter_map(move |number| entries.get(number))
+    }
+}
+
+/// Does it ask for what only calls within one country can have? Nothing could be done where all such rules hold.
+fn is_of_one_country(says: &Says) -> bool {
+    match says {
+        Says::CallerId { required_prefixes, .. } => !required_prefixes.is_empty(),
+        Says::Register { listed, .. } => *listed == Listed::Required,
+        _ => false,
     }
 }
 

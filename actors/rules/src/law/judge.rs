@@ -99,9 +99,11 @@ fn ask(law: &Law, entry: &Entry, facts: &Facts) -> Verdict {
             brake_permille, hours, ..
         } => wait_unless(!is_braked(*brake_permille, *hours, facts)),
         Says::Ring { least_seconds } => wait_unless(facts.ring_seconds >= *least_seconds),
-        Says::Recording { .. } | Says::HonourOptOut { .. } | Says::KeepRecord { .. } | Says::Registration { .. } => {
-            Verdict::Yes
-        }
+        Says::Recording { .. }
+        | Says::HonourOptOut { .. }
+        | Says::KeepRecord { .. }
+        | Says::Marking {}
+        | Says::Registration { .. } => Verdict::Yes,
     }
 }
 

@@ -124,6 +124,7 @@ fn of_saying(says: &Says, pack: &Pack) -> Option<String> {
         | Says::Recording { .. }
         | Says::HonourOptOut { .. }
         | Says::KeepRecord { .. }
+        | Says::Marking {}
         | Says::Registration { .. } => None,
     }
 }

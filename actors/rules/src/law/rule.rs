@@ -191,10 +191,15 @@ pub enum Says {
         /// The call has ended by then.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         hang_up_ms: Option<u32>,
+        /// One opt-out ends all topics, calls and texts alike.
+        #[serde(default)]
+        everything: bool,
     },
     KeepRecord {
         years: u32,
     },
+    /// Synthetic sound is marked as such where it is kept.
+    Marking {},
     /// With an authority, by the operator; nobody but he can know whether it was done.
     Registration {
         name: String,
@@ -293,6 +298,7 @@ impl Says {
             | Says::Recording { .. }
             | Says::HonourOptOut { .. }
             | Says::KeepRecord { .. }
+            | Says::Marking {}
             | Says::Registration { .. } => GateKind::Disclosure,
             Says::Abandonment { .. } => GateKind::Abandonment,
             Says::Rest { .. } => GateKind::Rest,
@@ -314,7 +320,11 @@ impl Says {
     pub fn is_duty(&self) -> bool {
         matches!(
             self,
-            Says::Recording { .. } | Says::HonourOptOut { .. } | Says::KeepRecord { .. } | Says::Registration { .. }
+            Says::Recording { .. }
+                | Says::HonourOptOut { .. }
+                | Says::KeepRecord { .. }
+                | Says::Marking {}
+                | Says::Registration { .. }
         )
     }
 }

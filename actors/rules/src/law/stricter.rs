@@ -106,13 +106,8 @@ fn says(base: &Says, own: &Says) -> Option<String> {
         (Says::Recording { consent }, Says::Recording { consent: own }) => asks(*own) >= asks(*consent),
         (Says::Ring { least_seconds }, Says::Ring { least_seconds: own }) => own >= least_seconds,
         (Says::Abandonment { .. }, Says::Abandonment { .. }) => abandonment(base, own),
-        (
-            Says::HonourOptOut { days, hang_up_ms },
-            Says::HonourOptOut {
-                days: own_days,
-                hang_up_ms: own_hang_up_ms,
-            },
-        ) => own_days <= days && no_more(*own_hang_up_ms, *hang_up_ms),
+        (Says::HonourOptOut { .. }, Says::HonourOptOut { .. }) => opt_out(base, own),
+        (Says::Marking {}, Says::Marking {}) => true,
         (Says::KeepRecord { years }, Says::KeepRecord { years: own }) => own >= years,
         (Says::Registration { name }, Says::Registration { name: own }) => name == own,
         _ => return Some("says something of another kind".to_owned()),
@@ -284,6 +279,17 @@ fn abandonment(base: &Says, own: &Says) -> bool {
         return false;
     };
     own_limit <= limit_permille && own_brake <= brake_permille && own_hours == hours && own_first <= first_sound_ms
+}
+
+fn opt_out(base: &Says, own: &Says) -> bool {
+    let (
+        Says::HonourOptOut { days, hang_up_ms, everything },
+        Says::HonourOptOut { days: own_days, hang_up_ms: own_hang_up_ms, everything: own_everything },
+    ) = (base, own)
+    else {
+        return false;
+    };
+    own_days <= days && no_more(*own_hang_up_ms, *hang_up_ms) && (*own_everything || !everything)
 }
 
 /// Of limits that may be left out.

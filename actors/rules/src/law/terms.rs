@@ -6,6 +6,7 @@ use super::{
         AbandonmentFact, CallerFact, Facts, IdentityFact, ReassignedFact, RegisterFact, RestFact,
     },
     judge, places_of,
+    rule::Says,
 };
 use crate::{
     consent::standing::{self, Wanted},
@@ -13,7 +14,7 @@ use crate::{
     zone,
 };
 use entities::{
-    changes::{Guard, Lawful},
+    changes::{CapSpan, Guard, Lawful},
     consent,
     dnc::DncChannel,
     ids::{ConsentId, TenantId},
@@ -219,5 +220,20 @@ impl LegalTerms {
             Some(number) => self.callers.iter().find(|caller| caller.number == *number),
             None => self.callers.first(),
         }
+    }
+}
+
+impl Law {
+    /// How often somebody may be reached, by all rules that are in force for it.
+    pub fn caps(&self, facts: &Facts) -> Vec<CapSpan> {
+        let rules = self.rules_for(facts).into_iter().filter(|rule| !self.overrides(rule));
+        let caps = rules.filter_map(|rule| match &rule.says {
+            Says::Cap { most, hours } => Some(CapSpan {
+                most: i32::try_from(*most).unwrap_or(i32::MAX),
+                hours: i32::try_from(*hours).unwrap_or(i32::MAX),
+            }),
+            _ => None,
+        });
+        caps.collect()
     }
 }

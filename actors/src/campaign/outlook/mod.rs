@@ -1,6 +1,9 @@
 //! What is to be expected of a campaign: who can be called, who cannot and why, and when it will be through. By the rules that the
 //! dispatcher asks, contact by contact: what is said here is what will happen, if nobody changes anything.
 mod forecast;
+mod law;
+
+pub use law::{LawCount, LawCounts};
 
 use crate::{
     deps::Deps,
@@ -23,7 +26,7 @@ use rules::{
     law::LegalTerms,
 };
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::HashMap,
     time::{Duration, Instant},
 };
 
@@ -39,10 +42,8 @@ pub struct Outlook {
     /// Calls per second that can be expected.
     pub calls_per_second: f64,
     pub finishes_at: Option<Moment>,
-    /// What it is in the words of the law.
-    pub law: LegalTerms,
-    /// How many each rule of the law keeps from being reached, by its id.
-    pub barred_by: BTreeMap<String, i64>,
+    /// What the law keeps from being reached, rule by rule.
+    pub law: LawCounts,
 }
 
 /// Who will be skipped. Somebody who was called before fails instead, and is not among them.
@@ -87,7 +88,6 @@ pub async fn look(deps: &Deps, row: &Row) -> Result<Outlook> {
         row,
         rules: &rules,
         legal: &legal,
-        barred_by: BTreeMap::new(),
         terms,
         starts: row.plan.schedule.starts_at.map_or(now, |at| at.max(now)),
         now,
@@ -98,6 +98,7 @@ pub async fn look(deps: &Deps, row: &Row) -> Result<Outlook> {
         skips: Skips::default(),
         capped: 0,
         open: 0,
+        law: LawCounts::default(),
     };
     list.read().await?;
     let calls_per_second = rate(deps, row, Concurrency::of(&tenant, &deps.limits)).await?;
@@ -107,7 +108,7 @@ pub async fn look(deps: &Deps, row: &Row) -> Result<Outlook> {
         mut skips,
         capped,
         open,
-        barred_by,
+        law,
         ..
     } = list;
     let found = forecast(deps, row, &rules, &groups, runs, calls_per_second).await?;
@@ -121,8 +122,7 @@ pub async fn look(deps: &Deps, row: &Row) -> Result<Outlook> {
         capped,
         calls_per_second,
         finishes_at: found.finishes_at,
-        law: legal,
-        barred_by,
+        law,
     })
 }
 
@@ -132,8 +132,6 @@ struct List<'a> {
     row: &'a Row,
     rules: &'a Rules,
     legal: &'a LegalTerms,
-    /// How many each rule of the law keeps from being reached.
-    barred_by: BTreeMap<String, i64>,
     terms: eligibility::Terms<'a>,
     starts: Moment,
     now: Moment,
@@ -145,6 +143,7 @@ struct List<'a> {
     skips: Skips,
     capped: i64,
     open: i64,
+    law: LawCounts,
 }
 
 /// What becomes of one contact, were it alone.
@@ -196,9 +195,7 @@ impl List<'_> {
             let mut record = record.unwrap_or_default();
             if let Some(asked) = address.and_then(|_| asked.next()) {
                 let judged = self.legal.judged(asked.whom(), &record, None, self.starts);
-                if let Some(first) = judged.first_bar() {
-                    *self.barred_by.entry(first.rule.clone()).or_default() += 1;
-                }
+                self.law.add(&judged.judgement);
                 record.judgement = self.legal.is_enforced.then_some(judged.judgement);
             }
             self.add(&contact, record);

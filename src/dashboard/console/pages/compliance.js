@@ -4,6 +4,8 @@ import { html } from '../html.js';
 import { Choice, Heading, Loaded, More, Table, Time, usePages } from '../parts.js';
 import { go, place, to } from '../place.js';
 import { words } from '../words.js';
+import { Identity } from './identity.js';
+import { Law } from './law.js';
 import { Person } from './person.js';
 import { Retention } from './retention.js';
 
@@ -75,6 +77,8 @@ export function Compliance() {
   return html`
     <${Heading} title=${text.title} />
     <${Person} asked=${asked} find=${(person) => set({ person })} />
+    <${Law} />
+    <${Identity} />
     <${Retention} />
     <section class="stack tight" aria-labelledby="log">
       <h2 id="log">${text.log.title}</h2>

@@ -13,10 +13,11 @@ import { words } from '../words.js';
 import { asksStart } from './campaign.js';
 import { Moment, momentOf } from './hours.js';
 import { ImportTable, isRunning } from './imports.js';
+import { LawCheck } from './law.js';
 import { Outlook } from './outlook.js';
 import { Rules, rulesOf, surroundings } from './rules.js';
 import { Upload, isSending } from './upload.js';
-import { Who, whoOf } from './who.js';
+import { LEGAL, Who, whoOf } from './who.js';
 
 const text = words.newCampaign;
 const STEPS = ['who', 'contacts', 'rules', 'check'];
@@ -209,6 +210,15 @@ function Step({ name, children }) {
     </section>`;
 }
 
+/** For whom it is, in any place and on any day: what would be asked, and what is missing. */
+function WhichRules({ campaign }) {
+  const { purpose, audience } = { ...LEGAL, ...campaign };
+  return html`
+    <details><summary>${words.compliance.law.ofCampaign}</summary>
+      <div class="stack"><${LawCheck} key="${purpose} ${audience}" given=${{ purpose, audience, channel: campaign.channel }} /></div>
+    </details>`;
+}
+
 function Draft({ id, step }) {
   const loaded = useLoad(async () => {
     const [campaign, about] = await Promise.all([call('GET', `/campaigns/${id}`), surroundings()]);
@@ -225,7 +235,9 @@ function Draft({ id, step }) {
         return html`<${Heading} title=${title} /><p class="notice">${text.started} <a href=${to('campaigns', id)}>${text.itsPage}</a></p>`;
       }
       const parts = {
-        who: () => html`<${Written} campaign=${campaign} read=${whoOf} changed=${changed} next="contacts">${(first) => html`<${Who} campaign=${first} />`}<//>`,
+        who: () => html`
+          <${Written} campaign=${campaign} read=${whoOf} changed=${changed} next="contacts">${(first) => html`<${Who} campaign=${first} />`}<//>
+          <${WhichRules} campaign=${campaign} />`,
         contacts: () => html`<${Contacts} campaign=${campaign} reload=${loaded.reload} />`,
         rules: () => html`
           <${Written} campaign=${campaign} read=${rulesOf} changed=${changed} next="check">${(first) => html`<${Rules} campaign=${first} about=${about} />`}<//>`,

@@ -4,6 +4,7 @@ import { count, decimal, money, time } from '../format.js';
 import { Facts, Table, Time } from '../parts.js';
 import { place, to } from '../place.js';
 import { words } from '../words.js';
+import { LawCounts } from './law.js';
 
 const text = words.outlook;
 const MINUTE = 60_000;
@@ -195,6 +196,7 @@ export function Outlook({ outlook, campaign, about }) {
     ${outlook.eligible > 0 && html`
       <section class="stack tight"><h3>${text.title}</h3><${Picture} outlook=${outlook} campaign=${campaign} about=${{ ...about, env }} /></section>`}
     <${Skips} skips=${outlook.skips} />
+    ${outlook.law.length > 0 && html`<${LawCounts} counts=${outlook.law} />`}
     ${outlook.zones.length > 0 && html`<${Zones} zones=${outlook.zones} />`}
     <p class="hint">${text.asOf(time(outlook.generated_at))}</p>`;
 }

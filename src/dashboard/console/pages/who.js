@@ -7,10 +7,15 @@ import { place, to } from '../place.js';
 import { duration } from '../format.js';
 import { changesOf, same, someText, textOf } from '../values.js';
 import { words } from '../words.js';
+import { AUDIENCES, PURPOSES } from './law.js';
 import { Pairs, pairOf, pairsOf } from './pairs.js';
 
 const text = words.newCampaign;
+const law = words.compliance.law;
 const CHANNELS = ['phone', 'sms', 'email'];
+const VERTICALS = ['energy', 'energy_renovation', 'health', 'licensed'];
+/** What a campaign is by law, if nothing is said of it. */
+export const LEGAL = { purpose: 'marketing', audience: 'consumer', vertical: null, seller: null, subject: null, contract_ref: null };
 const TEMPLATE = ['body', 'subject', 'text', 'html', 'from_name', 'reply_to'];
 
 async function choices() {
@@ -69,6 +74,34 @@ function Numbers({ campaign, numbers, channel }) {
     <p class="hint">${text.numbersHint}</p>`;
 }
 
+/** What it is by law: which rules are asked follows from it. */
+function Legal({ campaign }) {
+  const now = { ...LEGAL, ...campaign };
+  const choices = (values, named) => values.map((value) => [value, named(value)]);
+  return html`
+    <div class="fields">
+      <${Select} name="purpose" label=${law.purpose} options=${choices(PURPOSES, law.purposes)} defaultValue=${now.purpose} />
+      <${Select} name="audience" label=${law.audience} options=${choices(AUDIENCES, law.audiences)} defaultValue=${now.audience} />
+    </div>
+    <details open=${Boolean(now.seller || now.subject || now.vertical || now.contract_ref)}><summary>${text.legal}</summary>
+      <div class="stack">
+        <div class="fields">
+          <${Field} name="seller" label=${law.seller} hint=${law.sellerHint} maxlength="200" defaultValue=${now.seller ?? ''} />
+          <${Field} name="subject" label=${law.subject} hint=${law.subjectHint} maxlength="200" defaultValue=${now.subject ?? ''} />
+        </div>
+        <div class="fields">
+          <${Select} name="vertical" label=${law.vertical} options=${[['', law.noVertical], ...choices(VERTICALS, law.verticals)]} defaultValue=${now.vertical ?? ''} />
+          <${Field} name="contract_ref" label=${law.contract} hint=${law.contractHint} maxlength="200" defaultValue=${now.contract_ref ?? ''} />
+        </div>
+      </div>
+    </details>`;
+}
+
+const legalOf = (values) => (values.has('purpose') ? {
+  purpose: values.get('purpose'), audience: values.get('audience'), vertical: values.get('vertical') || null,
+  ...Object.fromEntries(['seller', 'subject', 'contract_ref'].map((name) => [name, someText(values, name)])),
+} : {});
+
 /** Whatever has not started may be changed; its channel as long as it has no contacts. */
 export function Who({ campaign }) {
   const loaded = useLoad(choices, []);
@@ -78,6 +111,7 @@ export function Who({ campaign }) {
     <${Field} name="name" label=${text.name} maxlength="200" required defaultValue=${campaign.name} data-message=${text.needsName} />
     <${Select} name="channel" label=${text.channel} hint=${isFixed ? text.channelFixed : ''} options=${CHANNELS.map((one) => [one, text.channels[one]])}
       defaultValue=${channel} disabled=${isFixed} onChange=${({ target }) => setChannel(target.value)} />
+    <${Legal} campaign=${campaign} />
     <${Loaded} of=${loaded}>${(known) => html`
       ${channel === 'phone'
         ? html`<${Agent} campaign=${campaign} ...${known} />`
@@ -122,8 +156,8 @@ function templateOf(values) {
 export function whoOf(values, campaign) {
   const channel = values.get('channel') ?? campaign.channel;
   const hasTemplate = values.has('template.body') || values.has('template.subject');
-  return changesOf(campaign, {
-    ...wordsOf(values, campaign), channel,
+  return changesOf({ ...LEGAL, ...campaign }, {
+    ...wordsOf(values, campaign), ...legalOf(values), channel,
     ...(channel === 'phone' ? { template: null } : hasTemplate && { template: templateOf(values) }),
     ...(values.has('agent_id') && { agent_id: values.get('agent_id') || null }),
     ...(values.has('voice_id') && { voice_id: values.get('voice_id') || null }),

@@ -229,6 +229,7 @@ impl Story {
             "tenant": row["tenant"], "env": row["env"], "channel": kind, "address": row["address"],
             "campaign": row["campaign"], "seq": seq, "sent_at": iso(self.now) }),
         );
+        self.notes("attempt", &row, n.as_i64().unwrap(), &format!("{nick}.{n}"));
     }
 
     fn told_by_provider(&mut self, kind: &str, nick: &str, outcome: &str) {
@@ -256,6 +257,8 @@ impl Story {
         let held = row["held"].as_i64().unwrap();
         (row["phase"], row["wake_at"], row["ended_at"]) = (json!(phase), Value::Null, json!(now));
         (row["held"], row["cost"], row["settled"]) = (json!(0), json!(cost), json!(true));
+        let row = row.clone();
+        self.notes("outcome", &row, 0, &format!("{nick} outcome"));
         self.settles(kind, nick, held, cost);
     }
 

@@ -24,7 +24,7 @@ impl Story {
         self.add(
             json!({ "kind": "session", "nick": nick, "contact": null, "campaign": null, "number": null,
             "from": null, "direction": "inbound", "status": "queued", "end_reason": null, "created_at": iso(self.now),
-            "intent_seq": null, "dialed_at": null, "started_at": null, "ended_at": null, "attempt": 1,
+            "intent_seq": null, "intents": 0, "dialed_at": null, "started_at": null, "ended_at": null, "attempt": 1,
             "hold": 0, "cost": 0, "price": 0, "consent": "not_required", "opted_out_at": null, "recording": null }),
         );
         let session = self.row("session", nick)["id"].clone();

@@ -12,7 +12,7 @@ impl Story {
         self.add(
             json!({ "kind": "session", "nick": nick, "contact": null, "campaign": null, "number": "+15002990000",
             "from": from, "direction": "inbound", "status": "queued", "end_reason": null, "created_at": iso(self.now),
-            "intent_seq": null, "dialed_at": iso(self.now), "started_at": null, "ended_at": null, "attempt": 1,
+            "intent_seq": null, "intents": 0, "dialed_at": iso(self.now), "started_at": null, "ended_at": null, "attempt": 1,
             "hold": 0, "cost": 0, "price": 0, "consent": "not_required", "opted_out_at": null, "recording": null }),
         );
         self.event("session.created", "session", &nick, json!({}));

@@ -46,7 +46,7 @@ async fn refused(world: &World, tenant: &Tenant, to: &str) -> Option<(&'static s
         to.parse().unwrap(),
         world.clock.now(),
     );
-    match intake::check(deps, row, IfClosed::Reject).await {
+    match intake::check(deps, row, "en-US", IfClosed::Reject).await {
         Err(Error::Forbidden { field, reason }) => Some((field, reason)),
         _ => None,
     }

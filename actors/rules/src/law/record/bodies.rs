@@ -1,6 +1,6 @@
 //! What the rows of the record say. A body names nobody: what does stands in the content, which can be blanked. Rows are read for years:
 //! a field that is added is optional, and none is ever given another meaning.
-use crate::law::{Asked, Facts};
+use crate::law::{Asked, Facts, Override};
 use entities::{
     dnc::DncChannel,
     ids::{AgentId, AttemptId, CampaignId, ConsentId, ContactId, DncId, ErasureId, SessionId},
@@ -27,7 +27,7 @@ pub struct AttemptBody {
     pub asked: Vec<Asked>,
     /// Why rules were overridden.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub overrides: Vec<OverrideNote>,
+    pub overrides: Vec<Override>,
     /// 1 for the first attempt to its contact.
     pub attempt_no: i32,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -42,14 +42,6 @@ pub struct AttemptBody {
     /// Of a message: SHA-256, in hex, of what it says.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text_sha256: Option<String>,
-}
-
-/// The operator lets something through that a rule bars.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct OverrideNote {
-    pub rule: String,
-    pub reason: String,
-    pub approved_by: String,
 }
 
 /// The content of an opening: who it is. It can be blanked.

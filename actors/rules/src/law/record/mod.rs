@@ -11,8 +11,7 @@ mod prove;
 mod row;
 
 pub use bodies::{
-    AttemptBody, Closing, DispositionBody, ErasureBody, OptOutBody, OptOutContent, OutcomeBody, OverrideNote, Person,
-    RevocationBody,
+    AttemptBody, Closing, DispositionBody, ErasureBody, OptOutBody, OptOutContent, OutcomeBody, Person, RevocationBody,
 };
 pub use prove::{Difference, prove};
 pub use row::{Subject, record};

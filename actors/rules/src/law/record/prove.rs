@@ -38,10 +38,7 @@ pub fn prove(body: &AttemptBody, law: &Law) -> Result<(), Difference> {
 
 fn differs(now: &Asked, then: &Asked) -> Difference {
     match now.rule == then.rule {
-        true => of_rule(
-            now,
-            &format!("says {:?}, and {:?} is recorded", now.verdict, then.verdict),
-        ),
+        true => of_rule(now, &format!("comes out as `{now}`, and `{then}` is recorded")),
         false => of_rule(now, &format!("was not asked where `{}` is recorded", then.rule)),
     }
 }

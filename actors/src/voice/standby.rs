@@ -1,0 +1,104 @@
+//! The message for a person who has answered and whom no agent takes in time. It is made ahead, in the call's voice, and played from
+//! memory: at that moment neither a model nor a provider is asked for anything.
+use crate::{call::voice, deps::Deps};
+use adapters::{
+    recording::messages::{MessageKey, Messages},
+    sound::Pcm,
+    speech::{Cast, SpeechStream, Tongue},
+};
+use entities::{Error, Result, boxed, ids::TenantId};
+use runtime::job::Running;
+use std::{path::Path, time::Duration};
+use tokio::time::timeout;
+
+/// Those that stand ready, and those that are being made.
+pub struct Standbys {
+    messages: Messages,
+    making: Running<MessageKey>,
+}
+
+/// How long a provider may take for one.
+const MADE_WITHIN: Duration = Duration::from_secs(30);
+/// How long this machine's voice may, while a phone rings.
+const MADE_HERE_WITHIN: Duration = Duration::from_secs(3);
+/// What a machine without a speech program has: nobody would understand a word.
+const TONES: &str = "tones";
+
+impl Standbys {
+    /// `spools`: the folder of spools; theirs is beside it.
+    pub fn beside(spools: &Path) -> Self {
+        Standbys {
+            messages: Messages::beside(spools),
+            making: Running::default(),
+        }
+    }
+}
+
+/// Makes it ready, in the background, unless it is: when a campaign starts, and when what it says has changed.
+pub fn prepare(deps: &Deps, tenant: TenantId, (voice_id, language): (&str, &str), text: &str) {
+    let key = MessageKey::of(voice_id, language, text);
+    let its = deps.clone();
+    let (voice_id, language, text) = (voice_id.to_owned(), language.to_owned(), text.to_owned());
+    let work = async move {
+        if its.standbys.messages.read(key).await.is_some() {
+            return Ok(());
+        }
+        let cast = voice::cast(&its, tenant, &voice_id, &language).await?;
+        let Some(sound) = by_one_of(&cast, &text).await else {
+            metrics::counter!("callboard_standby_messages_failed_total").increment(1);
+            tracing::error!("no voice says the message for people whom no agent takes in time");
+            return Ok(());
+        };
+        let written = its.standbys.messages.write(key, &sound).await;
+        written.map_err(|error| Error::Internal(format!("a message could not be kept: {error}")))
+    };
+    deps.jobs
+        .run(&deps.standbys.making, key, "message that stands ready", work);
+}
+
+/// The sound of it, for a call that may need it in a moment. One that does not stand ready is said by this machine's voice, and made ready
+/// for the next call. `None`: not even that one says it.
+#[boxed]
+pub async fn ready(
+    deps: &Deps,
+    tenant: TenantId,
+    cast: &Cast,
+    (voice_id, language): (&str, &str),
+    text: &str,
+) -> Option<Pcm> {
+    let key = MessageKey::of(voice_id, language, text);
+    if let Some(sound) = deps.standbys.messages.read(key).await {
+        return Some(sound);
+    }
+    prepare(deps, tenant, (voice_id, language), text);
+    said_by(&cast.local, text, MADE_HERE_WITHIN).await
+}
+
+/// By the voice that was chosen, else by the one that takes over, else by this machine's, if that has words.
+async fn by_one_of(cast: &Cast, text: &str) -> Option<Pcm> {
+    for tongue in [Some(&cast.first), cast.second.as_ref(), Some(&cast.local)]
+        .into_iter()
+        .flatten()
+    {
+        if tongue.name() == TONES {
+            continue;
+        }
+        if let Some(sound) = said_by(tongue, text, MADE_WITHIN).await {
+            return Some(sound);
+        }
+    }
+    None
+}
+
+async fn said_by(tongue: &Tongue, text: &str, within: Duration) -> Option<Pcm> {
+    timeout(within, gathered(tongue.speak(text))).await.ok().flatten()
+}
+
+/// All of it; `None`: it broke off, or nothing was said.
+async fn gathered(mut sound: SpeechStream) -> Option<Pcm> {
+    let (rate, mut samples) = (sound.rate, Vec::new());
+    while let Some(piece) = sound.next().await {
+        samples.extend(piece.ok()?);
+    }
+    (!samples.is_empty()).then(|| Pcm::new(rate, samples))
+}
