@@ -276,7 +276,10 @@ fn fresh(register: &str, days: i64, facts: &Facts) -> Option<bool> {
 fn italian_register(facts: &Facts) -> bool {
     let copy = facts.registers.iter().find(|copy| copy.name == "it_rpo");
     let is_newer = || match (copy, &facts.consent) {
-        (Some(copy), Some(consent)) => consent.given_at > copy.fetched_at,
+        (Some(copy), Some(consent)) => match copy.listed_on {
+            Some(day) => consent.given_at.datetime().date_naive() >= day,
+            None => consent.given_at > copy.fetched_at,
+        },
         _ => false,
     };
     fresh("it_rpo", 15, facts).is_some_and(|is_listed| !is_listed || is_newer())
