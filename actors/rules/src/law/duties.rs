@@ -102,7 +102,11 @@ impl Duties {
                 };
                 *kept = (*kept).max(Some(*hours));
             }
-            Says::HonourOptOut { days, hang_up_ms, everything } => {
+            Says::HonourOptOut {
+                days,
+                hang_up_ms,
+                everything,
+            } => {
                 self.opt_out_ends_everything |= everything;
                 self.opt_out_days = least(self.opt_out_days, Some(*days));
                 self.hang_up_ms = least(self.hang_up_ms, *hang_up_ms);

@@ -123,7 +123,9 @@ impl Holiday {
             return Vec::new();
         };
         let moved = match (self.observed, date.weekday()) {
-            (Observed::Monday, Weekday::Sat) | (Observed::SecondDay, Weekday::Sat | Weekday::Sun) => date.checked_add_days(Days::new(2)),
+            (Observed::Monday, Weekday::Sat) | (Observed::SecondDay, Weekday::Sat | Weekday::Sun) => {
+                date.checked_add_days(Days::new(2))
+            }
             (Observed::Monday | Observed::Nearest, Weekday::Sun) => date.checked_add_days(Days::new(1)),
             (Observed::Nearest, Weekday::Sat) => date.checked_sub_days(Days::new(1)),
             _ => None,
@@ -162,8 +164,8 @@ pub fn easter(year: i32) -> Option<NaiveDate> {
     let (century, of_century) = (year.div_euclid(100), year.rem_euclid(100));
     let corrected = (8 * century + 13).div_euclid(25);
     let epact = (19 * golden + century - century.div_euclid(4) - corrected + 15).rem_euclid(30);
-    let weekday =
-        (32 + 2 * century.rem_euclid(4) + 2 * of_century.div_euclid(4) - epact - of_century.rem_euclid(4)).rem_euclid(7);
+    let weekday = (32 + 2 * century.rem_euclid(4) + 2 * of_century.div_euclid(4) - epact - of_century.rem_euclid(4))
+        .rem_euclid(7);
     let leap = (golden + 11 * epact + 22 * weekday).div_euclid(451);
     let days = epact + weekday - 7 * leap + 114;
     NaiveDate::from_ymd_opt(

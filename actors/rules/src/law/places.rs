@@ -37,7 +37,10 @@ pub fn places_of(number: &E164, region: Option<&Place>) -> (Vec<Place>, Vec<Plac
 
 /// The same for somebody who has no number.
 pub fn of_region(region: Option<&Place>) -> (Vec<Place>, Vec<PlaceSource>) {
-    region.map(|region| (region.clone(), PlaceSource::Given)).into_iter().unzip()
+    region
+        .map(|region| (region.clone(), PlaceSource::Given))
+        .into_iter()
+        .unzip()
 }
 
 /// Is it a country, or a state or province of which the pack may have rules?
@@ -46,7 +49,10 @@ pub fn is_known(place: &Place) -> bool {
     KNOWN.contains(place)
         || (!place.is_country()
             && !matches!(place.country(), "US" | "CA")
-            && place.country().parse::<Place>().is_ok_and(|country| KNOWN.contains(&country)))
+            && place
+                .country()
+                .parse::<Place>()
+                .is_ok_and(|country| KNOWN.contains(&country)))
 }
 
 /// The clocks that are kept there, by the numbers that lie there: what counts for somebody of whom only the place is known.
@@ -73,7 +79,12 @@ fn prefixes_of(place: &Place) -> Vec<String> {
             let codes = AREA_CODES.iter().filter(|(_, places)| lies_there(places));
             codes.map(|(code, _)| format!("1{code}")).collect()
         }
-        country => country.parse::<Country>().ok().and_then(Country::calling_code).into_iter().collect(),
+        country => country
+            .parse::<Country>()
+            .ok()
+            .and_then(Country::calling_code)
+            .into_iter()
+            .collect(),
     }
 }
 

@@ -70,7 +70,11 @@ pub type Groups = BTreeMap<String, Vec<Place>>;
 
 pub fn preface(file: &str, text: &str) -> Result<Preface, LawError> {
     let preface: Preface = deserialized(file, Value::Table(table(file, text)?), None)?;
-    match preface.groups.keys().find(|name| name.parse::<Place>().is_ok() && name.as_str() != "EU") {
+    match preface
+        .groups
+        .keys()
+        .find(|name| name.parse::<Place>().is_ok() && name.as_str() != "EU")
+    {
         Some(name) => Err(LawError::of_file(file, format!("group {name} looks like a place"))),
         None => Ok(preface),
     }
@@ -81,7 +85,10 @@ pub fn tables(file: &str, text: &str) -> Result<Vec<Table>, LawError> {
     let mut written = table(file, text)?;
     let rules = taken(file, &mut written, "rule")?;
     match written.keys().next() {
-        Some(other) => Err(LawError::of_file(file, format!("unknown field `{other}`, expected `rule`"))),
+        Some(other) => Err(LawError::of_file(
+            file,
+            format!("unknown field `{other}`, expected `rule`"),
+        )),
         None => Ok(rules),
     }
 }
@@ -204,7 +211,3 @@ pub fn deserialized<T: DeserializeOwned>(file: &str, value: Value, rule: Option<
         }
     })
 }
-
-#[cfg(test)]
-#[path = "read_tests.rs"]
-mod tests;

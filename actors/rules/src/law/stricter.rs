@@ -283,8 +283,16 @@ fn abandonment(base: &Says, own: &Says) -> bool {
 
 fn opt_out(base: &Says, own: &Says) -> bool {
     let (
-        Says::HonourOptOut { days, hang_up_ms, everything },
-        Says::HonourOptOut { days: own_days, hang_up_ms: own_hang_up_ms, everything: own_everything },
+        Says::HonourOptOut {
+            days,
+            hang_up_ms,
+            everything,
+        },
+        Says::HonourOptOut {
+            days: own_days,
+            hang_up_ms: own_hang_up_ms,
+            everything: own_everything,
+        },
     ) = (base, own)
     else {
         return false;

@@ -10,7 +10,7 @@ use super::{
 };
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, fmt::Write as _};
 use toml::{Table, Value};
 
 /// A reason shorter than this is none.
@@ -38,7 +38,7 @@ pub struct Override {
 impl Pack {
     /// Reads an operator's file. `[[rule]]` with the id of a rule of the pack says only what is stricter in it; with another id it is
     /// a rule of its own. `[[override]]` with `rule`, `reason` and `approved_by` is the only way to loosen anything.
-    pub fn tighten(&'static self, file: &str, text: &str) -> Result<OperatorLaw, LawError> {
+    pub fn tighten(&self, file: &str, text: &str) -> Result<OperatorLaw, LawError> {
         let mut written = read::table(file, text)?;
         let tables = read::taken(file, &mut written, "rule")?;
         let overrides = read::taken(file, &mut written, "override")?;
@@ -60,7 +60,7 @@ impl Pack {
         Ok(OperatorLaw {
             rules,
             overrides: self.overrides(file, overrides)?,
-            sha256: Sha256::digest(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect(),
+            sha256: hex(Sha256::digest(text.as_bytes()).as_slice()),
         })
     }
 
@@ -75,7 +75,10 @@ impl Pack {
             return Err(flaw.in_file(file, &rule.id));
         }
         if matches!(rule.says, Says::Open {}) {
-            return Err(refused("says", "opens something: only an [[override]] may do that".to_owned()));
+            return Err(refused(
+                "says",
+                "opens something: only an [[override]] may do that".to_owned(),
+            ));
         }
         match base.and_then(|(base, _)| stricter::looser(base, &rule)) {
             Some((field, why)) => Err(refused(field, format!("{why}: only an [[override]] may loosen a rule"))),
@@ -116,6 +119,14 @@ impl Law {
         let operator = file.map(|(name, text)| pack.tighten(name, text)).transpose()?;
         Ok(Law::new(pack, operator))
     }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::with_capacity(64), |mut text, byte| {
+        // Writing to a String cannot fail.
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
 }
 
 /// What is written now over what stands in the pack; `says` is taken field by field.

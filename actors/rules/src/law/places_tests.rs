@@ -1,0 +1,98 @@
+use super::*;
+
+fn number(text: &str) -> E164 {
+    text.parse().unwrap()
+}
+fn place(text: &str) -> Place {
+    text.parse().unwrap()
+}
+fn names(number: &str, region: Option<&str>) -> String {
+    let (places, sources) = places_of(&self::number(number), region.map(place).as_ref());
+    assert_eq!(places.len(), sources.len());
+    let both = places.iter().zip(sources);
+    let told: Vec<String> = both.map(|(place, source)| format!("{place} {source:?}")).collect();
+    told.join(", ")
+}
+
+#[test]
+fn a_number_lies_in_its_country_and_its_state() {
+    for (number, region, expected) in [
+        ("+4930901820", None, "DE Number"),
+        ("+33123456789", None, "FR Number"),
+        ("+442079460000", None, "GB Number"),
+        ("+13055550100", None, "US-FL AreaCode"),
+        ("+14165550100", None, "CA-ON AreaCode"),
+        ("+19025550100", None, "CA-NS AreaCode, CA-PE AreaCode"),
+        ("+17875550100", None, "US-PR AreaCode"),
+        ("+18762101234", None, "JM Number"),
+        // Who has moved is in both.
+        ("+13055550100", Some("US-TX"), "US-FL AreaCode, US-TX Given"),
+        ("+13055550100", Some("US-FL"), "US-FL AreaCode"),
+        ("+33123456789", Some("DE"), "DE Given, FR Number"),
+        // Nobody knows.
+        ("+18005550100", None, ""),
+        ("+881612345678", None, ""),
+        ("+18005550100", Some("US-FL"), "US-FL Given"),
+        // The sandbox's own block.
+        ("+15002345678", None, ""),
+        ("+15002345678", Some("FR"), "FR Given"),
+    ] {
+        assert_eq!(names(number, region), expected, "{number} {region:?}");
+    }
+}
+
+#[test]
+fn whoever_has_no_number_is_where_it_was_said() {
+    assert_eq!(
+        of_region(Some(&place("FR"))),
+        (vec![place("FR")], vec![PlaceSource::Given])
+    );
+    assert_eq!(of_region(None), (Vec::new(), Vec::new()));
+}
+
+/// Every area code of the other table, which was drawn up from another source, lies in a state, a province, or another country.
+#[test]
+fn every_area_code_lies_somewhere() {
+    let lines = include_str!("../zone/nanp.txt")
+        .lines()
+        .filter(|line| !line.starts_with('#'));
+    let codes = lines.flat_map(|line| line.split_once(": ").unwrap().1.split_whitespace());
+    let mut count = 0;
+    for code in codes {
+        let places = AREA_CODES.get(code);
+        let elsewhere = "264 268 246 345 767 649 473 658 876 721 664 242 868 809 829 849 869 758 784 284 441";
+        let is_elsewhere = elsewhere.split(' ').any(|other| other == code);
+        assert_eq!(places.is_none(), is_elsewhere, "{code}");
+        count += 1;
+    }
+    assert!(count > 400);
+    // All states, the district, five territories, and ten provinces with three territories.
+    let all: BTreeSet<&Place> = AREA_CODES.values().flatten().collect();
+    let of = |country: &str| all.iter().filter(|place| place.country() == country).count();
+    assert_eq!((of("US"), of("CA")), (56, 13));
+}
+
+#[test]
+fn places_are_known_that_have_numbers() {
+    for known in [
+        "FR", "US", "US-FL", "US-DC", "US-PR", "CA-QC", "ES-CT", "DE-BY", "RE", "AX",
+    ] {
+        assert!(is_known(&place(known)), "{known}");
+    }
+    for unknown in ["XX", "EU", "US-XX", "CA-FL", "XX-A"] {
+        assert!(!is_known(&place(unknown)), "{unknown}");
+    }
+}
+
+#[test]
+fn a_place_has_the_clocks_of_its_numbers() {
+    let zones = |name: &str| {
+        let zones = zones_of(&[place(name)]);
+        zones.iter().map(|zone| zone.name()).collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(zones("FR"), "Europe/Paris");
+    assert_eq!(zones("US-FL"), "America/Chicago America/New_York");
+    assert_eq!(zones("US-CA"), "America/Los_Angeles");
+    assert!(zones("US").contains("Pacific/Honolulu") && !zones("US").contains("America/Toronto"));
+    assert_eq!(zones("XX"), "");
+}
