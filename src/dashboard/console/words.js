@@ -907,7 +907,7 @@ export const words = {
       type: 'Type', provider: 'Provider', language: 'Language', samples: 'Samples', created: 'Created', ready: 'Ready since', id: 'Id',
       consent: 'Consent of the speaker', watermark: 'Watermark',
     },
-    noProof: 'Nothing shows it: not for live calls',
+    noProof: 'Nothing shows it: it speaks in previews only',
     hasWatermark: 'The operator says that the provider puts one into the sound',
     noWatermark: 'None that is known of',
     sound: 'How it sounds',

@@ -63,7 +63,7 @@ pub struct VoiceView {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sample_details: Option<Vec<SampleView>>,
     /// What shows that the speaker of a clone has agreed. Null for other voices, and for clones of which only a tick says so: these
-    /// are not spoken with in live calls.
+    /// speak in previews only.
     pub consent: Option<Consent>,
     /// The operator says that the provider puts a watermark into its sound.
     pub watermark: bool,

@@ -66,6 +66,8 @@ on_both! {
         assert_eq!(answer.headers()["content-type"], "application/octet-stream");
         assert_eq!(answer.bytes().await.unwrap().as_ref(), bytes);
         assert!(has_evidence(world, &tenant, id).await);
+        let cast = actors::call::voice::cast(world.deps(), tenant.id, id, "en").await.unwrap();
+        assert_eq!(cast.first.name(), "elevenlabs", "it speaks");
         // It is not replaced by another.
         let again = prove(&api, id, Form::new().text("consent", consent().to_string()).part("consent_evidence", file())).await;
         assert_eq!(again.error(), (409, "invalid_state", None));
