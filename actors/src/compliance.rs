@@ -1,28 +1,31 @@
 //! What the law would say of an attempt that nobody makes: for any place and any moment, before a campaign is made and long before it runs.
 //! Looked up and judged as a real one is; nothing is stored, and nobody outside is asked.
-use crate::{deps::Deps, session::caller_id};
+use crate::{
+    caller_facts::caller_fact,
+    deps::Deps,
+    legal::{self, Matter},
+    people::{People, people},
+    session::caller_id,
+};
 use entities::{
     Result, boxed,
-    connection::Connection,
-    consent::{self, Address},
-    dial,
-    dnc::{self, DncChannel},
+    campaign::Channel,
+    consent,
+    dnc::DncChannel,
     ids::{ConsentId, TenantId},
-    law::{Audience, ConsentTier, Purpose, Vertical},
-    legal_identity, message_send, number, number_claim, reassigned, rest, tenant,
+    law::{ConsentTier, Legal},
+    reassigned, rest, tenant,
     values::{E164, Env, Moment, Place, Zone},
 };
 use rules::{
     barred::Whom,
-    consent::standing::{self, Wanted},
-    hours,
+    eligibility::{ContactRecord, RING_TIMEOUT_SECONDS},
     law::{
-        Facts, Judgement, Law, LawRule,
-        facts::{CallerFact, ConsentFact, IdentityFact, PlaceSource, ReassignedFact, RestFact},
+        self, Facts, Judgement, Law, LawRule, LegalTerms,
+        facts::{ConsentFact, ReassignedFact, RestFact},
         judge,
-        places::{of_region, places_of, zones_of},
+        places::zones_of,
     },
-    zone,
 };
 use uuid::Uuid;
 
@@ -37,12 +40,7 @@ pub struct Question {
     /// Where the person is; none: what the number or the place says.
     pub zones: Vec<Zone>,
     pub channel: DncChannel,
-    pub purpose: Purpose,
-    pub audience: Audience,
-    pub vertical: Option<Vertical>,
-    /// None: the workspace's registered name.
-    pub seller: Option<String>,
-    pub subject: Option<String>,
+    pub legal: Legal,
     /// BCP 47.
     pub language: String,
     /// None: the workspace's default.
@@ -71,11 +69,9 @@ pub async fn ask(deps: &Deps, asked: Question) -> Result<Answer> {
         let names = law.registers(&facts);
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
         let numbers = std::slice::from_ref(number);
-        let looked = deps
-            .registers
-            .look(&deps.db.read, asked.owner, &names, numbers)
-            .await?;
+        let looked = deps.registers.look(&deps.db.read, asked.owner, &names, numbers).await?;
         facts.registers = looked.into_values().flatten().collect();
+        // The database that sells the answers is not asked: only what it has said already.
         if law.asks_reassigned(&facts) {
             let known = reassigned::of_numbers(&deps.db.read, asked.owner, numbers).await?;
             facts.reassigned = known.into_values().next().map(|row| ReassignedFact {
@@ -91,58 +87,85 @@ pub async fn ask(deps: &Deps, asked: Question) -> Result<Answer> {
 
 /// All that is known before the rules say what else has to be looked up.
 async fn before(deps: &Deps, asked: &Question) -> Result<Facts> {
-    let (db, owner) = (&deps.db.read, asked.owner);
-    let identity = legal_identity::of(db, owner.0).await?;
-    let name = identity.as_ref().and_then(|row| row.registered_name.clone());
-    let seller = asked.seller.clone().or(name);
-    let (places, place_sources) = places(asked);
-    let zones = zones(deps, asked).await?;
-    let address = asked.to.as_ref().map(address_of);
-    let consent = match (asked.supposed, &address) {
-        (Some(tier), _) => Some(supposed(asked, tier, seller.as_deref())),
-        (None, Some(address)) => best(db, asked, address, seller.as_deref()).await?,
-        (None, None) => None,
+    let shown = shown(deps, asked).await?;
+    let legal = legal::terms(deps, &deps.db.read, matter(asked)).await?;
+    let record = match &asked.to {
+        Some(whom) => record(deps, asked, whom).await?,
+        None => ContactRecord::default(),
     };
-    let (is_barred, recent, rests) = match &asked.to {
-        Some(whom) => history(db, asked, whom).await?,
-        None => (false, Vec::new(), Vec::new()),
-    };
-    Ok(Facts {
-        at: asked.at,
-        channel: asked.channel,
-        purpose: asked.purpose,
-        audience: asked.audience,
-        vertical: asked.vertical,
-        places,
-        place_sources,
-        zones,
-        seller,
-        subject: asked.subject.clone(),
-        consent,
-        is_barred,
-        recent,
-        rests,
-        registers: Vec::new(),
-        reassigned: None,
-        caller: caller(db, asked).await?,
-        identity: IdentityFact::from(identity.as_ref()),
-        language: asked.language.clone(),
-        is_cloned_voice: asked.is_cloned_voice,
-        ring_seconds: match asked.channel {
-            DncChannel::Phone => rules::eligibility::RING_TIMEOUT_SECONDS,
-            DncChannel::Sms | DncChannel::Email => 0,
+    let whom = law::Whom {
+        number: match &asked.to {
+            Some(Whom::Number(number)) => Some(number),
+            // An address lies nowhere: without a word of where the person is, the strictest of all rules hold.
+            Some(Whom::Email(_)) | None => None,
         },
-        abandonment: None,
-        overrides: law(deps).overridden(),
-    })
+        region: asked.region.as_ref(),
+        ..law::Whom::default()
+    };
+    let mut facts = legal.facts(whom, &record, None, asked.at);
+    facts.is_cloned_voice = asked.is_cloned_voice;
+    let of_number = std::mem::take(&mut facts.zones);
+    facts.zones = zones(deps, asked, of_number).await?;
+    facts.caller = match shown {
+        Some(number) => Some(caller_fact(&deps.db.read, asked.owner.0, &number).await?),
+        None => None,
+    };
+    if let Some(tier) = asked.supposed {
+        facts.consent = Some(supposed(asked, tier, &legal));
+    }
+    Ok(facts)
 }
 
-fn places(asked: &Question) -> (Vec<Place>, Vec<PlaceSource>) {
-    match &asked.to {
-        Some(Whom::Number(number)) => places_of(number, asked.region.as_ref()),
-        // An address lies nowhere: without a word of where the person is, the strictest of all rules hold.
-        Some(Whom::Email(_)) | None => of_region(asked.region.as_ref()),
+fn matter(asked: &Question) -> Matter {
+    Matter {
+        owner: asked.owner,
+        channel: asked.channel,
+        legal: asked.legal.clone(),
+        language: asked.language.clone(),
+        voice_id: None,
+        ring_seconds: match asked.channel {
+            DncChannel::Phone => RING_TIMEOUT_SECONDS,
+            DncChannel::Sms | DncChannel::Email => 0,
+        },
+        from_numbers: Vec::new(),
+        campaign: None,
+        wants_law: true,
     }
+}
+
+/// The number that it would show.
+async fn shown(deps: &Deps, asked: &Question) -> Result<Option<E164>> {
+    match (asked.channel, &asked.from) {
+        (DncChannel::Email, _) => Ok(None),
+        (DncChannel::Phone | DncChannel::Sms, Some(number)) => Ok(Some(number.clone())),
+        (DncChannel::Phone | DncChannel::Sms, None) => caller_id::default_of(&deps.db.read, asked.owner).await,
+    }
+}
+
+/// What has been with this person: on the do-not-call list, when it was tried lately, what gives it a rest, and to what it has agreed.
+async fn record(deps: &Deps, asked: &Question, whom: &Whom) -> Result<ContactRecord> {
+    let db = &deps.db.read;
+    let whose = People {
+        owner: asked.owner,
+        channel: match asked.channel {
+            DncChannel::Phone => Channel::Phone,
+            DncChannel::Sms => Channel::Sms,
+            DncChannel::Email => Channel::Email,
+        },
+        itself: None,
+    };
+    let addresses = vec![whom.address()];
+    let consents = consent::of_people(db, asked.owner, &addresses).await?;
+    let known = people(deps, db, whose, addresses, asked.at).await?;
+    let mut record = known.into_values().next().unwrap_or_default();
+    // What lies behind the moment that is asked about has not happened by then.
+    record.recent.retain(|at| *at <= asked.at);
+    record.legal.consents = consents.into_values().flatten().collect();
+    if let Whom::Number(number) = whom {
+        let rests = rest::of_numbers(db, asked.owner, std::slice::from_ref(number)).await?;
+        record.legal.rests = rests.into_values().flatten().map(RestFact::from).collect();
+    }
+    Ok(record)
 }
 
 /// Is a rule about that place?
@@ -154,16 +177,12 @@ pub fn holds_in(law: &Law, rule: &LawRule, place: &Place) -> bool {
     rule.places.is_everywhere || names(rule) || (rule.places.is_unnamed && !law.pack.rules.iter().any(names))
 }
 
-/// The clocks that count: as campaigns take them, and the workspace's own where nothing else is known.
-async fn zones(deps: &Deps, asked: &Question) -> Result<Vec<Zone>> {
+/// The clocks that count: those of the number, else those of the place, and the workspace's own where nothing else is known.
+async fn zones(deps: &Deps, asked: &Question, of_number: Vec<Zone>) -> Result<Vec<Zone>> {
     if !asked.zones.is_empty() {
         return Ok(asked.zones.clone());
     }
-    let by_number = match &asked.to {
-        Some(Whom::Number(number)) => zone::parse(hours::zones_part(&hours::group(number, None, None))).unwrap_or_default(),
-        Some(Whom::Email(_)) | None => Vec::new(),
-    };
-    let mut known: Vec<Zone> = by_number.into_iter().map(Zone::from).collect();
+    let mut known = of_number;
     if known.is_empty() {
         known = zones_of(asked.region.as_slice());
     }
@@ -173,104 +192,17 @@ async fn zones(deps: &Deps, asked: &Question) -> Result<Vec<Zone>> {
     Ok(known)
 }
 
-fn address_of(whom: &Whom) -> Address {
-    match whom {
-        Whom::Number(number) => Address::Number(number.clone()),
-        Whom::Email(email) => Address::Email(email.clone()),
-    }
-}
-
 /// A consent as somebody may have given it.
-fn supposed(asked: &Question, tier: ConsentTier, seller: Option<&str>) -> ConsentFact {
+fn supposed(asked: &Question, tier: ConsentTier, legal: &LegalTerms) -> ConsentFact {
     ConsentFact {
         id: ConsentId(Uuid::nil()),
         tier,
-        seller: seller.unwrap_or_default().to_owned(),
-        purposes: vec![asked.purpose],
+        seller: legal.seller().unwrap_or_default().to_owned(),
+        purposes: vec![asked.legal.purpose],
         channels: vec![asked.channel],
         covers_automated_voice: true,
         given_at: asked.at,
         expires_at: None,
         contract_ref: (tier == ConsentTier::ExistingContract).then(|| "supposed".to_owned()),
     }
-}
-
-/// The best of the consents that cover it.
-async fn best(
-    db: &Connection,
-    asked: &Question,
-    address: &Address,
-    seller: Option<&str>,
-) -> Result<Option<ConsentFact>> {
-    let known = consent::of_people(db, asked.owner, std::slice::from_ref(address)).await?;
-    let known: Vec<consent::Model> = known.into_values().flatten().collect();
-    let wanted = Wanted {
-        seller,
-        purpose: asked.purpose,
-        channel: asked.channel,
-        named: None,
-        at: asked.at,
-    };
-    Ok(standing::best(&known, &wanted).map(standing::fact))
-}
-
-/// The longest span that a cap of the law counts over. Source: decree 2022-1313 (France), 30 days.
-const CAPS_LOOK_BACK_SECONDS: i64 = 30 * 24 * 3600;
-
-/// What has been with this person: on the do-not-call list, when it was tried lately, and what gives it a rest.
-async fn history(db: &Connection, asked: &Question, whom: &Whom) -> Result<(bool, Vec<Moment>, Vec<RestFact>)> {
-    let since = asked.at.plus_seconds(-CAPS_LOOK_BACK_SECONDS);
-    let texts = [match whom {
-        Whom::Number(number) => number.as_str().to_owned(),
-        Whom::Email(email) => email.clone(),
-    }];
-    let is_barred = !dnc::barred(db, asked.owner, asked.channel, &texts).await?.is_empty();
-    let channel = match asked.channel {
-        DncChannel::Phone => None,
-        DncChannel::Sms => Some(message_send::Channel::Sms),
-        DncChannel::Email => Some(message_send::Channel::Email),
-    };
-    let recent: Vec<Moment> = match (channel, whom) {
-        (Some(channel), _) => message_send::recent(db, asked.owner, channel, &texts, since)
-            .await?
-            .into_values()
-            .flatten()
-            .map(|sent| sent.at)
-            .collect(),
-        (None, Whom::Number(number)) => dial::recent(db, asked.owner, std::slice::from_ref(number), since)
-            .await?
-            .into_values()
-            .flatten()
-            .map(|call| call.at)
-            .collect(),
-        (None, Whom::Email(_)) => Vec::new(),
-    };
-    // What lies behind the moment that is asked about has not happened by then.
-    let recent = recent.into_iter().filter(|at| *at <= asked.at).collect();
-    let rests = match whom {
-        Whom::Number(number) => rest::of_numbers(db, asked.owner, std::slice::from_ref(number)).await?,
-        Whom::Email(_) => Default::default(),
-    };
-    let rests = rests.into_values().flatten().map(RestFact::from).collect();
-    Ok((is_barred, recent, rests))
-}
-
-/// The number that would be shown, and what is known of it.
-async fn caller(db: &Connection, asked: &Question) -> Result<Option<CallerFact>> {
-    if asked.channel == DncChannel::Email {
-        return Ok(None);
-    }
-    let number = match &asked.from {
-        Some(number) => Some(number.clone()),
-        None => caller_id::default_of(db, asked.owner).await?,
-    };
-    let Some(number) = number else { return Ok(None) };
-    let own = number::of_number(db, asked.owner.0, &number).await?;
-    let is_claimed = number_claim::holds(db, asked.owner.0, &number).await?;
-    Ok(Some(CallerFact {
-        number,
-        right_to_use: is_claimed.then(|| "verified".to_owned()),
-        is_answered: own.is_some_and(|own| own.agent_id.is_some()),
-        registration: None,
-    }))
 }

@@ -17,7 +17,7 @@ use crate::{
     router::Router,
     traces::Traces,
     trunk::board::TrunkBoard,
-    voice::standby::Standbys,
+    voice::standbys::Standbys,
     voice_clone::cloning::Cloning,
     writer::Writer,
 };

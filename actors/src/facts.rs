@@ -13,7 +13,7 @@ use entities::{
     inbound_call, membership, number_hour,
     rest::{self, RestCause},
     session, tally, transcript,
-    values::{Env, Moment},
+    values::{E164, Env, Moment},
 };
 use rules::{
     barred::{self, Entry, Whom},
@@ -73,25 +73,16 @@ pub async fn add<I: Copy>(deps: &Deps, owner: TenantScoped<I>, effects: &[Effect
                 .changes
                 .inbound_calls
                 .push(inbound_row(call, *number_id, *outcome)),
-            Fact::CountCall(counted) => {
-                let hour = call_hour::Model::empty(owner.tenant_id, owner.env, counted.began_at);
-                commit.changes.call_hours.push(counted.in_hour(hour));
-                if let Some(placed) = &counted.placed {
-                    count_placed(deps, (owner.tenant_id, owner.env), counted, placed, commit).await?;
-                }
-            }
+            Fact::CountCall(counted) => count_call(deps, (owner.tenant_id, owner.env), counted, commit).await?,
             Fact::Decline {
                 phone_number,
                 session_id,
                 at,
-            } => commit.changes.rests.push(rest::Model {
-                tenant_id: owner.tenant_id,
-                env: owner.env,
-                phone_number: phone_number.clone(),
-                cause: RestCause::Declined,
-                since: *at,
-                session_id: Some(*session_id),
-            }),
+            } => {
+                let said = (RestCause::Declined, *at);
+                let row = rest_row((owner.tenant_id, owner.env), phone_number, *session_id, said);
+                commit.changes.rests.push(row);
+            }
             Fact::Forget { session, .. } => {
                 commit.changes.transcripts.push(transcript::Model::empty(session.id));
                 commit.changes.forgotten.push(session.id);
@@ -125,6 +116,31 @@ pub async fn add<I: Copy>(deps: &Deps, owner: TenantScoped<I>, effects: &[Effect
     Ok(())
 }
 
+fn rest_row(
+    (tenant_id, env): (TenantId, Env),
+    phone_number: &E164,
+    session: SessionId,
+    (cause, since): (RestCause, Moment),
+) -> rest::Model {
+    rest::Model {
+        tenant_id,
+        env,
+        phone_number: phone_number.clone(),
+        cause,
+        since,
+        session_id: Some(session),
+    }
+}
+
+async fn count_call(deps: &Deps, owner: (TenantId, Env), counted: &CallCount, commit: &mut Commit) -> Result<()> {
+    let hour = call_hour::Model::empty(owner.0, owner.1, counted.began_at);
+    commit.changes.call_hours.push(counted.in_hour(hour));
+    match &counted.placed {
+        Some(placed) => count_placed(deps, owner, counted, placed, commit).await,
+        None => Ok(()),
+    }
+}
+
 /// What a call that we have placed adds: to its number's counts, to its campaign's of calls that a person answered, and to who is to be
 /// left alone.
 async fn count_placed(
@@ -142,15 +158,8 @@ async fn count_placed(
             ..number_hour::Model::empty((tenant_id, env), number.clone(), counted.began_at)
         });
     }
-    let rests = placed.rests().into_iter().map(|(cause, since)| rest::Model {
-        tenant_id,
-        env,
-        phone_number: placed.to_number.clone(),
-        cause,
-        since,
-        session_id: Some(placed.session_id),
-    });
-    commit.changes.rests.extend(rests);
+    let row = |said| rest_row((tenant_id, env), &placed.to_number, placed.session_id, said);
+    commit.changes.rests.extend(placed.rests().into_iter().map(row));
     let Some((campaign, contact)) = placed.campaign.filter(|_| placed.is_live) else {
         return Ok(());
     };

@@ -10,7 +10,7 @@ use entities::{
     dnc::DncChannel,
     ids::{CampaignId, ConsentId, TenantId, VoiceId},
     law::{Legal, LegalPerson, Purpose, SandboxLaw},
-    legal_identity, rest, session,
+    legal_identity, rest, session, tenant,
     values::{Country, E164, Env, Moment, Place, Zone},
 };
 use rules::{
@@ -44,12 +44,12 @@ pub struct Matter {
 /// The same in the words of the law.
 #[boxed]
 pub async fn terms(deps: &Deps, db: &Connection, matter: Matter) -> Result<LegalTerms> {
-    let (tenant, env) = matter.owner;
-    let identity = legal_identity::of(db, tenant).await?;
+    let (workspace, env) = matter.owner;
+    let identity = legal_identity::of(db, workspace).await?;
     let callers = match matter.from_numbers.is_empty() {
         true => Vec::new(),
         false => {
-            let mut known = caller_facts(db, tenant, &matter.from_numbers).await?;
+            let mut known = caller_facts(db, workspace, &matter.from_numbers).await?;
             let facts = matter.from_numbers.iter().filter_map(|number| known.remove(number));
             facts.collect()
         }
@@ -61,6 +61,7 @@ pub async fn terms(deps: &Deps, db: &Connection, matter: Matter) -> Result<Legal
         None => None,
     };
     Ok(LegalTerms {
+        zone: tenant::load(db, workspace).await?.timezone,
         law: deps.law.clone(),
         legal: matter.legal,
         channel: matter.channel,

@@ -66,6 +66,9 @@ measures! {
     counter "callboard_sip_registrations_total" Count "Answers to our REGISTERs, by outcome";
     gauge "callboard_rtp_ports_in_use" Count "Pairs of ports that carry a leg's sound";
     counter "callboard_calls_blocked_total" Count "Calls that a filter turned down for the number they show, by trunk";
+    counter "callboard_calls_abandoned_total" Count "Calls that a person answered and that count as abandoned, by why";
+    counter "callboard_caller_rests_total" Count "Numbers that were given a rest because networks block them or nobody answers";
+    counter "callboard_standby_messages_failed_total" Count "Standing messages that no voice could say";
     counter "callboard_calls_late_total" Count "Calls sent back to the queue because their moment had passed";
     counter "callboard_calls_sent_on_total" Count "Incoming calls that were led to another node";
     gauge "callboard_media_connections" Count "Browsers' connections to rooms";

@@ -15,7 +15,7 @@ use actors::{
     switchboard::phones::Switchboard,
     traces::Traces,
     tree::{self, AfterCommits, Tree},
-    voice::standby::Standbys,
+    voice::standbys::Standbys,
     voice_clone::cloning::Cloning,
     writer::{self, Writer},
 };

@@ -165,7 +165,7 @@ pub async fn dial(
         (Some(legal), Some(judged)) => {
             let judged = legal.committed(&judged, from_number.as_ref(), at);
             // It was judged a moment before, by another number or moment.
-            if legal.is_enforced && judged.judgement.first_no().is_some() {
+            if legal.is_enforced && judged.first_bar().is_some() {
                 return Ok(None);
             }
             Some(judged)

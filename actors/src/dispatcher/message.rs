@@ -148,7 +148,7 @@ pub async fn write(deps: &Deps, known: Known, queue: &Queue, planned: PlannedMes
     let judged = match (&queue.legal, &turn.judged) {
         (Some(legal), Some(judged)) => {
             let judged = legal.committed(judged, from_number.as_ref(), at);
-            if legal.is_enforced && judged.judgement.first_no().is_some() {
+            if legal.is_enforced && judged.first_bar().is_some() {
                 return Ok(None);
             }
             Some(judged)

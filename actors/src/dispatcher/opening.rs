@@ -11,11 +11,13 @@ use entities::{
 use rules::{
     dispatch::{
         queue::{Queue, Rows},
+        route::Shown,
         usage::Usage,
     },
     hours::{self, Rules},
+    law::LegalTerms,
 };
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 /// A campaign's queue, with nobody in it yet. `old` is the same campaign's queue before: its pace runs on.
 #[boxed]
@@ -44,7 +46,8 @@ pub async fn open(deps: &Deps, mut campaign: Campaign, old: Option<Queue>, zone:
         (Channel::Phone, Env::Live) => number::trunks_of(db, campaign.tenant_id, &plan.from_numbers).await?,
         _ => Vec::new(),
     };
-    let abandonment = abandonment_limits(&campaign);
+    let zones = contact::fresh_zones(db, campaign.id).await?;
+    let abandonment = abandonment_limits(deps, &campaign, &legal, &zones).await?;
     let abandoned = match abandonment.is_empty() {
         true => Abandonment::default(),
         false => campaign_hour::abandonment(db, campaign.id, times).await?,
@@ -54,7 +57,7 @@ pub async fn open(deps: &Deps, mut campaign: Campaign, old: Option<Queue>, zone:
         resting: resting(deps, &campaign, times.earlier()).await?,
         abandonment,
         abandoned,
-        zones: contact::fresh_zones(db, campaign.id).await?,
+        zones,
         usage: Usage {
             dialed_today,
             day_ends: ends.plus_millis(times.behind_ms().max(0)),
@@ -64,12 +67,31 @@ pub async fn open(deps: &Deps, mut campaign: Campaign, old: Option<Queue>, zone:
         campaign,
         legal: Some(legal),
     };
-    Queue::new(rows, rules, old, &deps.limits, times.behind_ms())
+    let shown = (rows.campaign.plan.from_numbers.len() > 1).then(|| rows.legal.clone()).flatten();
+    let mut queue = Queue::new(rows, rules, old, &deps.limits, times.behind_ms())?;
+    if let Some(legal) = shown.filter(|legal| legal.is_enforced) {
+        let clock = deps.clock.clone();
+        queue.shown = Shown::by(move |caller, to| legal.may_show(caller, to, clock.now()));
+    }
+    Ok(queue)
 }
 
 /// What the law allows of abandoned calls where the campaign calls; the strictest of each span.
-fn abandonment_limits(_: &Campaign) -> Vec<AbandonmentLimit> {
-    Vec::new()
+async fn abandonment_limits(
+    deps: &Deps,
+    campaign: &Campaign,
+    legal: &LegalTerms,
+    fresh: &[String],
+) -> Result<Vec<AbandonmentLimit>> {
+    if campaign.plan.channel != Channel::Phone || !legal.is_enforced {
+        return Ok(Vec::new());
+    }
+    let due = contact::due_zones(&deps.db.read, campaign.id).await?;
+    let groups: BTreeSet<&String> = fresh.iter().chain(&due).collect();
+    let now = deps.clock.now();
+    let limits = groups.into_iter().flat_map(|group| legal.abandonment_limits(&hours::places_part(group), now));
+    let limits: BTreeSet<AbandonmentLimit> = limits.collect();
+    Ok(limits.into_iter().collect())
 }
 
 /// Until when some of its numbers rest. With one there is no choice.

@@ -72,7 +72,7 @@ impl Reading<'_> {
         for zone in wants.fresh {
             let read = contact::fresh(db, queue.id, &zone, wants.window).await?;
             let exhausted = (read.len() as u64) < wants.window;
-            queue.take_fresh(&zone, self.judged(queue, read).await?, exhausted);
+            queue.take_fresh(&zone, self.judged(queue, read).await?, exhausted, now);
         }
         queue.tidy();
         if is_quiet && queue.wants_left(now) {

@@ -12,6 +12,7 @@ pub mod side;
 pub mod speech_input;
 mod spoken_turn;
 pub mod standby;
+pub mod standbys;
 pub mod talk;
 pub mod transport;
 mod user_input;

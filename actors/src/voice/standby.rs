@@ -2,20 +2,14 @@
 //! memory: at that moment neither a model nor a provider is asked for anything.
 use crate::{call::voice, deps::Deps};
 use adapters::{
-    recording::messages::{MessageKey, Messages},
+    recording::messages::MessageKey,
     sound::Pcm,
     speech::{Cast, SpeechStream, Tongue},
 };
 use entities::{Error, Result, boxed, ids::TenantId};
-use runtime::job::Running;
-use std::{path::Path, time::Duration};
+use rules::voice_clone::machine::ALWAYS_THERE;
+use std::time::Duration;
 use tokio::time::timeout;
-
-/// Those that stand ready, and those that are being made.
-pub struct Standbys {
-    messages: Messages,
-    making: Running<MessageKey>,
-}
 
 /// How long a provider may take for one.
 const MADE_WITHIN: Duration = Duration::from_secs(30);
@@ -23,16 +17,6 @@ const MADE_WITHIN: Duration = Duration::from_secs(30);
 const MADE_HERE_WITHIN: Duration = Duration::from_secs(3);
 /// What a machine without a speech program has: nobody would understand a word.
 const TONES: &str = "tones";
-
-impl Standbys {
-    /// `spools`: the folder of spools; theirs is beside it.
-    pub fn beside(spools: &Path) -> Self {
-        Standbys {
-            messages: Messages::beside(spools),
-            making: Running::default(),
-        }
-    }
-}
 
 /// Makes it ready, in the background, unless it is: when a campaign starts, and when what it says has changed.
 pub fn prepare(deps: &Deps, tenant: TenantId, (voice_id, language): (&str, &str), text: &str) {
@@ -43,7 +27,7 @@ pub fn prepare(deps: &Deps, tenant: TenantId, (voice_id, language): (&str, &str)
         if its.standbys.messages.read(key).await.is_some() {
             return Ok(());
         }
-        let cast = voice::cast(&its, tenant, &voice_id, &language).await?;
+        let cast = voice::cast(&its, tenant, speaker(&voice_id), &language).await?;
         let Some(sound) = by_one_of(&cast, &text).await else {
             metrics::counter!("callboard_standby_messages_failed_total").increment(1);
             tracing::error!("no voice says the message for people whom no agent takes in time");
@@ -59,19 +43,25 @@ pub fn prepare(deps: &Deps, tenant: TenantId, (voice_id, language): (&str, &str)
 /// The sound of it, for a call that may need it in a moment. One that does not stand ready is said by this machine's voice, and made ready
 /// for the next call. `None`: not even that one says it.
 #[boxed]
-pub async fn ready(
-    deps: &Deps,
-    tenant: TenantId,
-    cast: &Cast,
-    (voice_id, language): (&str, &str),
-    text: &str,
-) -> Option<Pcm> {
+pub async fn ready(deps: &Deps, tenant: TenantId, (voice_id, language): (&str, &str), text: &str) -> Option<Pcm> {
     let key = MessageKey::of(voice_id, language, text);
     if let Some(sound) = deps.standbys.messages.read(key).await {
         return Some(sound);
     }
     prepare(deps, tenant, (voice_id, language), text);
-    said_by(&cast.local, text, MADE_HERE_WITHIN).await
+    let local = deps.providers.speech.cast(speaker(voice_id), None, language).local;
+    match local.name() {
+        TONES => None,
+        _ => said_by(&local, text, MADE_HERE_WITHIN).await,
+    }
+}
+
+/// Who says it: a voice that has words.
+fn speaker(voice_id: &str) -> &str {
+    match voice_id {
+        ALWAYS_THERE => "",
+        chosen => chosen,
+    }
 }
 
 /// By the voice that was chosen, else by the one that takes over, else by this machine's, if that has words.

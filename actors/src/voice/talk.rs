@@ -92,7 +92,7 @@ impl Talk {
         let standby = match &call.options.safe_harbour {
             Some(message) => {
                 let whose = (call.voice_id.as_deref().unwrap_or_default(), language.as_str());
-                standby::ready(deps, call.tenant_id, &cast, whose, &message.text).await
+                standby::ready(deps, call.tenant_id, whose, &message.text).await
             }
             None => None,
         };

@@ -55,8 +55,6 @@ fn is_plain(voicemail: &Voicemail) -> bool {
 pub struct SafeHarbour {
     /// In the agent's language: who has called, the number, and how to opt out.
     pub text: String,
-    /// So long after the greeting the first sound must have come.
-    pub within_ms: u32,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -15,12 +15,12 @@ use chrono::{Datelike, NaiveDate, TimeZone};
 use chrono_tz::Tz;
 use entities::{
     dnc::DncChannel,
+    law::Legal,
     tenant,
     values::{Country, E164, Moment, Place, Text, Zone},
 };
 use rules::{
     barred::{self, Whom},
-    hours,
     law::places::is_known,
     zone,
 };
@@ -55,9 +55,6 @@ async fn question(state: &State, caller: &Caller, params: &mut Params) -> ApiRes
         .or_else(|| main_zone(region.as_ref()));
     let noon_in = known.unwrap_or(tenant.timezone.tz());
     let at = moment(params, noon_in)?.unwrap_or_else(|| state.deps.clock.now());
-    let text = |params: &mut Params, name: &str| -> ApiResult<Option<String>> {
-        Ok(params.text::<Text<1, 200>>(name)?.map(Text::into_string))
-    };
     Ok(Question {
         owner: caller.owner(),
         at,
@@ -65,11 +62,14 @@ async fn question(state: &State, caller: &Caller, params: &mut Params) -> ApiRes
         region,
         zones: zone.into_iter().collect(),
         channel,
-        purpose: params.text("purpose")?.unwrap_or_default(),
-        audience: params.text("audience")?.unwrap_or_default(),
-        vertical: params.text("vertical")?,
-        seller: text(params, "seller")?,
-        subject: text(params, "subject")?,
+        legal: Legal {
+            purpose: params.text("purpose")?.unwrap_or_default(),
+            audience: params.text("audience")?.unwrap_or_default(),
+            vertical: params.text("vertical")?,
+            seller: params.text("seller")?,
+            subject: params.text("subject")?,
+            contract_ref: None,
+        },
         language: params
             .text::<Text<2, 35>>("language")?
             .map_or_else(|| "en".to_owned(), Text::into_string),
@@ -118,7 +118,7 @@ fn channel(asked: Option<DncChannel>, to: Option<&Whom>) -> ApiResult<DncChannel
 
 fn zone_of(to: Option<&Whom>) -> Option<Tz> {
     match to? {
-        Whom::Number(number) => zone::parse(hours::zones_part(&hours::group(number, None, None)))?.first().copied(),
+        Whom::Number(number) => zone::candidates(number).first().copied(),
         Whom::Email(_) => None,
     }
 }

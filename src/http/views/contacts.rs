@@ -1,4 +1,5 @@
 //! A campaign's contacts, and whether one may be called now.
+use super::AskedView;
 use actors::contact::edit::Eligibility;
 use entities::{
     campaign::{self, Status},
@@ -88,6 +89,10 @@ pub struct EligibilityView {
     pub campaign_status: Status,
     /// In the order in which they are asked.
     pub rules: Vec<RuleView>,
+    /// Each rule of the law, of an attempt at this moment, in the order in which they are asked. Empty: there is no number or address.
+    pub law: Vec<AskedView>,
+    /// The rules of the law bar it; else they are only told.
+    pub law_binding: bool,
     /// The zones whose hours count, all of which must be open.
     pub zones: Vec<LocalTimeView>,
     /// When its hours are open next; null: not within a year.
@@ -132,6 +137,11 @@ impl EligibilityView {
             status: found.contact.status,
             campaign_status: found.campaign.status,
             rules: found.rules.iter().map(RuleView::from).collect(),
+            law_binding: found.law.as_ref().is_some_and(|(legal, _)| legal.is_enforced),
+            law: match &found.law {
+                Some((legal, judged)) => AskedView::all(&legal.law, &judged.judgement),
+                None => Vec::new(),
+            },
             zones: found.zones.into_iter().map(local).collect(),
             next_opening_at: found.next_opening,
         }

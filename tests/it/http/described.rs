@@ -341,6 +341,7 @@ on_both! {
         make("/v1/credits/topups", &[]).await;
         patch("/v1/credits", "/v1/credits").await;
         patch("/v1/concurrency", "/v1/concurrency").await;
+        patch("/v1/compliance/identity", "/v1/compliance/identity").await;
         // What was begun comes to its end.
         world.advance(std::time::Duration::from_secs(3_600)).await;
     }

@@ -102,6 +102,7 @@ on_both! {
         let topup = owner.api.post("/v1/credits/topups", json!({ "amount_cents": 500 })).await.ok()["id"].as_str().unwrap().to_owned();
         let clone = reqwest::multipart::Form::new().text("name", "Ann").text("consent_attested", "true");
         let clone = owner.api.send(owner.api.request(reqwest::Method::POST, "/v1/voices/clones").multipart(clone)).await.ok()["id"].as_str().unwrap().to_owned();
+        let erasure = owner.api.delete("/v1/people?email=nobody@example.com").await.ok()["id"].as_str().unwrap().to_owned();
         world.settle().await;
         let live = world.api(owner.id, Env::Live, Scopes::all()).await;
         let mut walked = BTreeSet::new();
@@ -127,6 +128,7 @@ on_both! {
                 "credits" => &topup,
                 "voices" => &clone,
                 "rooms" => &room,
+                "people" => &erasure,
                 // Of attempts the call's.
                 "compliance" if route.path.contains("/exports/") => &export,
                 "compliance" => session["id"].as_str().unwrap(),
@@ -167,7 +169,7 @@ on_both! {
                 assert_eq!(mine.body["error"]["message"], nobodys.body["error"]["message"], "no difference from an id that does not exist");
             }
         }
-        assert_eq!(walked.len(), 19);
+        assert_eq!(walked.len(), 21);
         world.advance(crate::world::minutes(1)).await;
         assert_eq!(owner.campaign(&campaign).await["status"], "completed", "nothing of it was touched");
         assert_eq!(stranger.events().await.len(), 0);

@@ -1,6 +1,7 @@
 //! The API's frame: who may come in, what is refused and how, streams.
 mod access;
 mod bad_input;
+mod compliance_check;
 mod consents;
 mod consents_taken_back;
 mod console;
@@ -13,6 +14,7 @@ mod limits;
 mod lists;
 mod mcp;
 mod members;
+mod people;
 mod registers;
 mod retention;
 mod room_page;

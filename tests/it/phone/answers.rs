@@ -131,6 +131,7 @@ on_the_phone! {
         ear.breathes(media_of(peer.hears("INVITE", 1).await.body()));
         let ended = stage.ended(&id).await;
         assert_eq!(end(&ended), ("failed", "provider_error"), "{ended}");
+        assert!(ended["abandoned"].is_string(), "an apology is no agent: {ended}");
         let why = ended["error"]["message"].as_str().unwrap();
         assert!(why.starts_with("the provider failed: ") && why.contains("cannot be reached"), "{why}");
         assert!(!ended["started_at"].is_null(), "{ended}");

@@ -264,7 +264,10 @@ on_both! {
         let verdict = tenant.api.get(&format!("{path}/contacts/{contact}/eligibility")).await.ok();
         assert_eq!((&verdict["eligible"], &verdict["next_opening_at"]), (&json!(false), &json!("2027-03-02T14:00:00.000Z")));
         assert_eq!(verdict["zones"], json!([{ "timezone": "America/New_York", "local_time": "2027-03-02T08:00:00-05:00" }]));
-        assert_eq!(verdict["rules"].as_array().unwrap().len(), 7);
+        assert_eq!(verdict["rules"].as_array().unwrap().len(), 14);
+        assert_eq!(verdict["law_binding"], false, "in the sandbox the law is told");
+        let told = verdict["law"].as_array().unwrap();
+        assert!(!told.is_empty() && told.iter().all(|asked| asked["title"] != "" && asked["verdict"].is_string()), "{told:?}");
     }
 
     async fn a_copy_has_the_settings_and_no_contacts(world: &mut World) {
@@ -290,7 +293,7 @@ on_both! {
         world.advance(minutes(3)).await;
         let stats = tenant.api.get(&format!("/v1/campaigns/{id}/stats")).await.ok();
         assert_eq!((&stats["counts"]["completed"], &stats["answer_rate"], &stats["limiting_factor"]), (&json!(1), &json!(0.5), &Value::Null));
-        assert_eq!(stats["hours"], json!([{ "hour": "2027-03-02T13:00:00.000Z", "started": 2, "answered": 1, "ended": 2, "answer_rate": 0.5 }]));
+        assert_eq!(stats["hours"], json!([{ "hour": "2027-03-02T13:00:00.000Z", "started": 2, "answered": 1, "ended": 2, "answer_rate": 0.5, "answered_live": 1, "abandoned": 0 }]));
         assert_eq!(stats["slots"], json!({ "in_use": 0, "limit": 20 }));
         let report = tenant.api.get(&format!("/v1/campaigns/{id}/report.csv")).await;
         assert_eq!(report.headers["content-type"], "text/csv; charset=utf-8");

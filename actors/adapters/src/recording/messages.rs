@@ -129,8 +129,9 @@ mod tests {
         }
         assert!(messages.write(key, &Pcm::new(22_050, vec![])).await.is_err());
         assert_eq!(messages.read(key).await, Some(sound), "what is refused changes nothing");
-        for damaged in [&[][..], &[0, 0], &8_000u32.to_le_bytes(), &[1, 0, 0, 0, 7, 7]] {
-            fs::write(messages.file(key), damaged).unwrap();
+        let no_samples = 8_000_u32.to_le_bytes();
+        for damaged in [vec![], vec![0, 0], no_samples.to_vec(), vec![1, 0, 0, 0, 7, 7]] {
+            fs::write(messages.file(key), &damaged).unwrap();
             assert_eq!(messages.read(key).await, None, "{damaged:?}");
         }
     }

@@ -1,7 +1,7 @@
 //! Contacts of one campaign that keep the same hours: a closed group costs nothing until it opens.
 use super::candidate::Candidate;
 use crate::{
-    eligibility::RING_MS,
+    eligibility::{RING_MS, Rule},
     hours::{CallingHours, OpenWindow},
 };
 use entities::{contact::SkipReason, values::Moment};
@@ -15,6 +15,8 @@ pub(super) struct Group {
     pub(super) fresh: VecDeque<Candidate>,
     /// No fresh contact is left in the rows.
     pub(super) exhausted: bool,
+    /// A rule of the law lets none of them be reached until somebody mends something; when it is asked again.
+    held: Option<(Moment, Rule)>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,7 +37,17 @@ impl Group {
             hours: HoursNow::Unknown,
             fresh: VecDeque::new(),
             exhausted: false,
+            held: None,
         }
+    }
+
+    /// Nobody of it is reached now, by that rule.
+    pub(super) fn hold(&mut self, until: Moment, rule: Rule) {
+        self.held = Some((until, rule));
+    }
+
+    pub(super) fn held_by(&self) -> Option<Rule> {
+        self.held.map(|(_, rule)| rule)
     }
 
     pub(super) fn is_done(&self) -> bool {
@@ -44,11 +56,15 @@ impl Group {
 
     /// Its contacts may be called, or never again, and none of them are at hand.
     pub(super) fn wants_more(&self) -> bool {
-        !self.exhausted && self.fresh.is_empty() && !matches!(self.hours, HoursNow::Closed { .. } | HoursNow::Unknown)
+        !self.exhausted
+            && self.held.is_none()
+            && self.fresh.is_empty()
+            && !matches!(self.hours, HoursNow::Closed { .. } | HoursNow::Unknown)
     }
 
     /// Looks at the clock, if what is known of the hours is over.
     pub(super) fn look(&mut self, now: Moment, ends_at: Option<Moment>, behind_ms: i64) {
+        self.held = self.held.filter(|(until, _)| now < *until);
         let known = match self.hours {
             HoursNow::Unknown => false,
             HoursNow::Open(open_window) => now.plus_millis(RING_MS) <= open_window.until,
@@ -78,7 +94,7 @@ impl Group {
     pub(super) fn opens_at(&self) -> Option<Moment> {
         match self.hours {
             HoursNow::Closed { until } => Some(until),
-            HoursNow::Unknown | HoursNow::Open(_) | HoursNow::Never => None,
+            HoursNow::Unknown | HoursNow::Open(_) | HoursNow::Never => self.held.map(|(until, _)| until),
         }
     }
 

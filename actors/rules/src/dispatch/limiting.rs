@@ -28,6 +28,12 @@ pub enum LimitingFactor {
     Budget,
     /// So many of its calls were answered and abandoned that the law's limit is near.
     Abandonment,
+    /// A register that the law wants to be looked into is missing, or older than it may be.
+    Register,
+    /// None of its numbers may be shown there, or nobody who takes opt-outs answers them.
+    CallerId,
+    /// What the law wants to be said cannot be: who the workspace is, or in the agent's language.
+    Disclosure,
     /// The `max_spend_cents_per_day` or `max_calls_per_minute` of the API key that started it.
     ApiKey,
     Credits,

@@ -356,18 +356,9 @@ impl Planner<'_> {
         if !queue.has_turn(now) {
             return Some(nobody_has_a_turn(queue, plan, now));
         }
-        // Its rows are read anew every half minute.
-        if queue.is_braked() {
-            return Some(LimitingFactor::Abandonment);
-        }
-        let allowance = queue.allowance(now);
-        match allowance {
-            Allowance::Never | Allowance::WhenOneEnds => return Some(LimitingFactor::Budget),
-            Allowance::From(at) => {
-                plan.wake_at.no_later_than(at);
-                return Some(LimitingFactor::DailyCap);
-            }
-            Allowance::Yes => {}
+        let own_limit = own_limit(queue, plan, now);
+        if own_limit.is_some() {
+            return own_limit;
         }
         if let Some(until) = queue.key_full_until(keys, now) {
             plan.wake_at.no_later_than(until);
@@ -412,9 +403,28 @@ fn may_go_on(queue: &Queue, at: Moment) -> bool {
     queue.has_turn(at) && !queue.is_braked() && queue.allowance(at) == Allowance::Yes
 }
 
+/// What it has abandoned, and its own caps.
+fn own_limit(queue: &Queue, plan: &mut Plan, now: Moment) -> Option<LimitingFactor> {
+    if queue.is_braked() {
+        // Its rows are read anew every half minute.
+        return Some(LimitingFactor::Abandonment);
+    }
+    match queue.allowance(now) {
+        Allowance::Never | Allowance::WhenOneEnds => Some(LimitingFactor::Budget),
+        Allowance::From(at) => {
+            plan.wake_at.no_later_than(at);
+            Some(LimitingFactor::DailyCap)
+        }
+        Allowance::Yes => None,
+    }
+}
+
 fn nobody_has_a_turn(queue: &Queue, plan: &mut Plan, now: Moment) -> LimitingFactor {
     if let Some(at) = queue.wake_at() {
         plan.wake_at.no_later_than(at.max(now.plus_millis(1)));
+    }
+    if let Some(held) = queue.held_by() {
+        return held;
     }
     match queue.rests_until(now) {
         Some(next_open_at) => {

@@ -287,7 +287,7 @@ fn the_rules_are_asked_once_more() {
         has_number,
         is_barred,
         recent: recent.iter().map(|hours| noon().plus_seconds(-3600 * hours)).collect(),
-        not_before: None,
+        ..ContactRecord::default()
     };
     let direct = Caps {
         per_number_24h: Bounded::new(2).ok(),
@@ -349,6 +349,7 @@ fn the_rules_are_asked_once_more() {
             direct: &direct,
             zone: Zone::NEW_YORK,
             behind_ms: 0,
+            law: None,
         };
         let found = ruling(&guards, &row, &record, noon()).unwrap();
         match (found, expected) {

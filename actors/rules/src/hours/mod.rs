@@ -59,6 +59,11 @@ pub fn zones_part(group: &str) -> &str {
     parts_of(group).0
 }
 
+/// The places whose laws hold for a group.
+pub fn places_part(group: &str) -> Vec<Place> {
+    parts_of(group).1
+}
+
 /// The zones of a group, as one name, and its places.
 fn parts_of(group: &str) -> (&str, Vec<Place>) {
     match group.split_once('@') {

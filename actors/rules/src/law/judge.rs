@@ -11,6 +11,7 @@ use crate::{
     hours::{Calendar, Hours},
 };
 use entities::{
+    abandonment::{Abandonment, AbandonmentLimit, Answers},
     dnc::DncChannel,
     law::ConsentTier,
     values::{E164, Moment},
@@ -96,8 +97,18 @@ fn ask(law: &Law, entry: &Entry, facts: &Facts) -> Verdict {
         // What cannot be said in the call's language must not be left unsaid.
         Says::Disclosure { .. } => wait_unless(facts.channel != DncChannel::Phone || law.pack.speaks(&facts.language)),
         Says::Abandonment {
-            brake_permille, hours, ..
-        } => wait_unless(!is_braked(*brake_permille, *hours, facts)),
+            limit_permille,
+            brake_permille,
+            hours,
+            ..
+        } => {
+            let limit = AbandonmentLimit {
+                limit_permille: *limit_permille,
+                brake_permille: *brake_permille,
+                hours: *hours,
+            };
+            wait_unless(!is_braked(&limit, facts))
+        }
         Says::Ring { least_seconds } => wait_unless(facts.ring_seconds >= *least_seconds),
         Says::Recording { .. }
         | Says::HonourOptOut { .. }
@@ -318,10 +329,13 @@ fn is_said(text: Option<&str>) -> bool {
 }
 
 /// Has the share of abandoned calls reached the brake?
-fn is_braked(brake_permille: u32, hours: u32, facts: &Facts) -> bool {
-    let Some(counted) = &facts.abandonment else {
-        return false;
-    };
-    let (answered, abandoned) = if hours <= 24 { counted.day } else { counted.month };
-    abandoned > 0 && abandoned.saturating_mul(1000) >= i64::from(brake_permille).saturating_mul(answered)
+fn is_braked(limit: &AbandonmentLimit, facts: &Facts) -> bool {
+    let answers = |(live, abandoned)| Answers { live, abandoned };
+    facts.abandonment.as_ref().is_some_and(|counted| {
+        let counted = Abandonment {
+            day: answers(counted.day),
+            month: answers(counted.month),
+        };
+        counted.is_braked(limit)
+    })
 }

@@ -1,7 +1,7 @@
 //! What a campaign, a call or a message is in the words of the law, and what is known of one person: the facts of an attempt are made
 //! of both.
 use super::{
-    Asked, GateKind, Judgement, Law,
+    Asked, GateKind, Judgement, Law, Scope,
     facts::{
         AbandonmentFact, CallerFact, Facts, IdentityFact, ReassignedFact, RegisterFact, RestFact,
     },
@@ -14,6 +14,7 @@ use crate::{
     zone,
 };
 use entities::{
+    abandonment::AbandonmentLimit,
     changes::{CapSpan, Guard, Lawful},
     consent,
     dnc::DncChannel,
@@ -31,6 +32,8 @@ pub struct LegalTerms {
     pub legal: Legal,
     pub channel: DncChannel,
     pub identity: IdentityFact,
+    /// The workspace's, for whoever is nowhere that is known.
+    pub zone: Zone,
     /// BCP 47, in which it is spoken or written.
     pub language: String,
     pub is_cloned_voice: bool,
@@ -113,11 +116,7 @@ impl LegalTerms {
             Some(number) => places_of(number, whom.region),
             None => super::places::of_region(whom.region),
         };
-        let zones = match (whom.timezone, whom.number) {
-            (Some(zone), _) => vec![zone],
-            (None, Some(number)) => zone::candidates(number).iter().map(|zone| Zone::from(*zone)).collect(),
-            (None, None) => Vec::new(),
-        };
+        let zones = self.zones(whom, &places);
         Facts {
             at,
             channel: self.channel,
@@ -145,6 +144,22 @@ impl LegalTerms {
         }
     }
 
+    /// The clocks that count: those of the person, if they were said, else of the number, else of the places, else the workspace's.
+    fn zones(&self, whom: Whom<'_>, places: &[Place]) -> Vec<Zone> {
+        if let Some(zone) = whom.timezone {
+            return vec![zone];
+        }
+        let of_number = whom.number.map(zone::candidates).unwrap_or_default();
+        let of_number: Vec<Zone> = of_number.iter().map(|zone| Zone::from(*zone)).collect();
+        if !of_number.is_empty() {
+            return of_number;
+        }
+        match super::places::zones_of(places) {
+            zones if zones.is_empty() => vec![self.zone],
+            zones => zones,
+        }
+    }
+
     /// What the law says of an attempt at `at`, with what that rests on.
     pub fn judged(&self, whom: Whom<'_>, record: &ContactRecord, caller: Option<&E164>, at: Moment) -> Judged {
         let facts = self.facts(whom, record, caller, at);
@@ -160,6 +175,53 @@ impl LegalTerms {
             consent,
             facts,
         }
+    }
+
+    /// May that number of ours be shown there, by where it begins?
+    pub fn may_show(&self, caller: &E164, to: &E164, at: Moment) -> bool {
+        let whom = Whom {
+            number: Some(to),
+            ..Whom::default()
+        };
+        let facts = self.facts(whom, &ContactRecord::default(), None, at);
+        let mut rules = self.law.rules_for(&facts).into_iter().filter(|rule| !self.law.overrides(rule));
+        let begins = |prefix: &String| caller.as_str().starts_with(prefix.as_str());
+        !self.is_enforced
+            || rules.all(|rule| match &rule.says {
+                Says::CallerId {
+                    forbidden_prefixes,
+                    required_prefixes,
+                    ..
+                } => {
+                    !forbidden_prefixes.iter().any(begins)
+                        && (required_prefixes.is_empty() || required_prefixes.iter().any(begins))
+                }
+                _ => true,
+            })
+    }
+
+    /// What the law allows of abandoned calls in these places.
+    pub fn abandonment_limits(&self, places: &[Place], at: Moment) -> Vec<AbandonmentLimit> {
+        if !self.is_enforced {
+            return Vec::new();
+        }
+        let scope = Scope {
+            at,
+            channel: self.channel,
+            purpose: self.legal.purpose,
+            audience: self.legal.audience,
+            vertical: self.legal.vertical,
+            places,
+            zones: &[],
+        };
+        let duties = self.law.spoken(scope).abandonment.into_iter();
+        duties
+            .map(|duty| AbandonmentLimit {
+                limit_permille: duty.limit_permille,
+                brake_permille: duty.brake_permille,
+                hours: duty.hours,
+            })
+            .collect()
     }
 
     /// What is spoken in a talk, and how it may be recorded. `is_ours`: we have called.

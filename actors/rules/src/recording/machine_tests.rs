@@ -31,7 +31,7 @@ fn call() -> session::Model {
         dialed_at: Some(at(-5)), picked_up_at: Some(at(0)), started_at: Some(at(0)), bridged_at: None, ended_at: Some(at(95)), duration_seconds: 95, latency: None, quality: None,
         actual_cost_cents: Cents(16), error_code: None, error_message: None, sip_code: None, q850: None, consent: Consent::Granted,
         options: Options::default(), disposition_code: None, disposition_note: None, disposition_by: None,
-        recording_id: Some(RecordingId(Uuid::from_u128(7))), opted_out_at: None, purge_after: None, deleted_at: None,
+        recording_id: Some(RecordingId(Uuid::from_u128(7))), opted_out_at: None, purge_after: None, deleted_at: None, first_sound_ms: None, abandoned: None,
     }
 }
 

@@ -407,7 +407,7 @@ fn commands() -> Vec<Command> {
     use crate::session::command::RejectReason::*;
     let next = |command: &Command| Some(match command {
         Tick => dispatch_at(15), Dispatch { .. } => extend_by(5), Extend { .. } => postpone_to(400), Postpone { .. } => Release, Release => Reject(OnDnc),
-        Reject(OnDnc) => Reject(NotVerified), Reject(NotVerified) => Reject(CapReached), Reject(CapReached) => Reject(OutsideHours), Reject(OutsideHours) => Reject(CampaignOver),
+        Reject(OnDnc) => Reject(AgainstTheLaw), Reject(AgainstTheLaw) => Reject(NotVerified), Reject(NotVerified) => Reject(CapReached), Reject(CapReached) => Reject(OutsideHours), Reject(OutsideHours) => Reject(CampaignOver),
         Reject(CampaignOver) => Reject(OutOfReach), Reject(OutOfReach) => Reject(NoTrunk), Reject(NoTrunk) => Reject(MayHaveRun), Reject(MayHaveRun) => Ring, Ring => PickUp, PickUp => answer_by(Human), Answer { by: Human, .. } => answer_by(Voicemail),
         Answer { by: Voicemail, .. } => answer_by(Ivr), Answer { by: Ivr, .. } => answer_by(Fax), Answer { by: Fax, .. } => answer_by(Unknown),
         Answer { by: Unknown, .. } => refuse(Busy),

@@ -37,13 +37,13 @@ function Eligibility({ contact, campaign, close }) {
   const loaded = useLoad(() => call('GET', `/campaigns/${contact.campaign_id}/contacts/${contact.id}/eligibility`), [contact.id]);
   return html`
     <${Note} title=${text.whyOf(titleOf(contact), isPhone)} close=${close}>
-      <${Loaded} of=${loaded}>${({ eligible, rules, zones, next_opening_at: opens, law = [] }) => html`
+      <${Loaded} of=${loaded}>${({ eligible, rules, zones, next_opening_at: opens, law, law_binding: binds }) => html`
         <p><strong>${(eligible ? text.eligible : text.notEligible)(isPhone)}</strong>${opens && isClosed(rules) && html` ${text.opens(time(opens))}`}</p>
         <ul class="rules">${rules.map(({ rule, verdict, until, skip_reason: reason }) => html`
           <li key=${rule}><span>${text.rule(rule)}</span>
             <span>${text.verdict[verdict] ?? words.plain(verdict)}${until && `, ${text.until(time(until))}`}${reason && `: ${text.skipped(reason)}`}</span></li>`)}</ul>
         ${zones.map(({ timezone, local_time: local }) => html`<p class="hint" key=${timezone}>${text.localTime(timezone, local.slice(0, 16).replace('T', ' '))}</p>`)}
-        ${law.length > 0 && html`<h3>${words.compliance.law.contact}</h3><${LawRules} rules=${law} />`}`}<//>
+        ${law.length > 0 && html`<h3>${words.compliance.law.contact}</h3>${!binds && html`<p class="hint">${words.compliance.law.observed}</p>`}<${LawRules} rules=${law} />`}`}<//>
     <//>`;
 }
 

@@ -70,7 +70,7 @@ export function LawCheck({ given = {} }) {
     const whom = values.get('whom').trim();
     // Two letters, and perhaps a part: a place.
     const isPlace = /^[A-Za-z]{2}(-[A-Za-z0-9]{1,3})?$/.test(whom);
-    const named = ['purpose', 'audience', 'channel', 'at', 'consent'].map((name) => [name, (values.get(name) ?? '').trim()]);
+    const named = ['purpose', 'audience', 'channel', 'at', 'consent'].filter((name) => values.has(name)).map((name) => [name, values.get(name).trim()]);
     const next = { ...given, ...Object.fromEntries(named), [isPlace ? 'region' : 'to']: whom };
     // Told at the field that it concerns.
     await call('GET', `/compliance/check${query(next)}`).catch((error) => {

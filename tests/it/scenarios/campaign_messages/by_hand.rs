@@ -221,7 +221,7 @@ on_both! {
         world.advance(minutes(1)).await;
         let stats = api.get(&format!("/v1/campaigns/{id}/stats")).await.ok();
         assert_eq!((&stats["counts"]["completed"], &stats["counts"]["failed"], &stats["counts"]["skipped"]), (&json!(1), &json!(1), &json!(1)));
-        assert_eq!(stats["hours"], json!([{ "hour": "2027-03-02T13:00:00.000Z", "started": 2, "answered": 1, "ended": 2, "answer_rate": 0.5 }]));
+        assert_eq!(stats["hours"], json!([{ "hour": "2027-03-02T13:00:00.000Z", "started": 2, "answered": 1, "ended": 2, "answer_rate": 0.5, "answered_live": 0, "abandoned": 0 }]));
         let report = api.get(&format!("/v1/campaigns/{id}/report.csv")).await.ok();
         let lines: Vec<&str> = report.as_str().unwrap().lines().collect();
         assert_eq!(lines.len(), 4);

@@ -38,7 +38,7 @@ pub fn read(queue: &mut Queue, rows: &[Contact], is_quiet: bool, (now, so): (Mom
         let exhausted = (read.len() as u64) < wants.window;
         read.truncate(wants.window as usize);
         let candidates = judged(queue, read, now, so);
-        queue.take_fresh(&zone, candidates, exhausted);
+        queue.take_fresh(&zone, candidates, exhausted, now);
     }
     queue.tidy();
     if is_quiet && queue.wants_left(now) {

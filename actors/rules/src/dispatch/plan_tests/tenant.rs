@@ -148,6 +148,7 @@ impl Tenant {
         let rows = Rows {
             trunks: numbers.map(|number| (number.clone(), trunk_of(number))).collect(),
             resting: HashMap::new(),
+            legal: None,
             abandonment: self.abandonment.clone(),
             abandoned: self.abandoned,
             campaign,

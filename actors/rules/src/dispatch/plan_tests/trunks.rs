@@ -130,8 +130,9 @@ fn a_live_call_shows_no_number_without_a_trunk() {
         trunks: HashMap::new(),
         resting: HashMap::new(),
         abandonment: Vec::new(),
-        abandoned: Abandonment::default(),
+        abandoned: entities::abandonment::Abandonment::default(),
         campaign,
+        legal: None,
     };
     let rules = crate::hours::Rules::new(
         &tenant.campaigns[&campaign_id(0)].plan.schedule,

@@ -15,6 +15,15 @@ use std::{
     collections::{BTreeMap, HashMap},
 };
 
+/// Whom the law lets nobody reach now is looked at again after so long.
+const HELD_SECONDS: i64 = 30;
+const ASKED_AGAIN_SECONDS: i64 = 120;
+
+/// Until somebody mends what the law wants of whoever calls.
+fn is_held(candidate: &Candidate) -> bool {
+    candidate.verdict == Verdict::Wait(None) && candidate.rule.is_some_and(Rule::is_of_the_law)
+}
+
 impl Queue {
     /// A round begins.
     pub fn look(&mut self, now: Moment, behind_ms: i64) {
@@ -79,9 +88,14 @@ impl Queue {
     }
 
     /// The next fresh ones of a group; `exhausted`: there are no more.
-    pub fn take_fresh(&mut self, name: &str, fresh: Vec<Candidate>, exhausted: bool) {
+    pub fn take_fresh(&mut self, name: &str, fresh: Vec<Candidate>, exhausted: bool, now: Moment) {
         if let Some(group) = self.groups.get_mut(name) {
-            group.exhausted = exhausted;
+            let (held, fresh): (Vec<Candidate>, Vec<Candidate>) = fresh.into_iter().partition(is_held);
+            // What holds one of those who keep the same hours in the same places holds all of them.
+            if let Some(rule) = held.first().and_then(|candidate| candidate.rule).filter(|_| fresh.is_empty()) {
+                group.hold(now.plus_seconds(HELD_SECONDS), rule);
+            }
+            group.exhausted = exhausted && held.is_empty();
             group.fresh = fresh.into();
         }
     }
@@ -153,7 +167,14 @@ impl Queue {
             } else {
                 Rule::BUT_HOURS
             };
-            let found = eligibility::first_no(rules, &record, calling_hours, &terms, now);
+            let mut found = eligibility::first_no(rules, &record, calling_hours, &terms, now);
+            if let Some((rule, verdict @ Verdict::Wait(None))) = &mut found
+                && rule.is_of_the_law()
+                && (*rule == Rule::Reassigned || contact.next_attempt_at.is_some())
+            {
+                // It is this one alone that waits, for an answer or with its retry.
+                *verdict = Verdict::Wait(Some(now.plus_seconds(ASKED_AGAIN_SECONDS)));
+            }
             Candidate {
                 contact,
                 address,

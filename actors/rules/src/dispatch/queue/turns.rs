@@ -4,10 +4,11 @@ use crate::{
     dispatch::{
         candidate::{Candidate, Turn, Within},
         group::Group,
+        limiting::LimitingFactor,
         route::Route,
         usage::Allowance,
     },
-    eligibility::{RING_MS, Verdict},
+    eligibility::{RING_MS, Rule, Verdict},
     hours::{CallingHours, OpenWindow},
 };
 use entities::{
@@ -159,6 +160,17 @@ impl Queue {
                 .filter(|open_window| at.plus_millis(RING_MS) <= open_window.until),
             CallingHours::Uncallable => None,
         }
+    }
+
+    /// The rule of the law that lets nobody of a group be reached that could be otherwise.
+    pub(in crate::dispatch) fn held_by(&self) -> Option<LimitingFactor> {
+        let rule = self.groups.values().find_map(Group::held_by)?;
+        Some(match rule {
+            Rule::Register => LimitingFactor::Register,
+            Rule::CallerId => LimitingFactor::CallerId,
+            Rule::Abandonment => LimitingFactor::Abandonment,
+            _ => LimitingFactor::Disclosure,
+        })
     }
 
     /// When this campaign may have something to dispatch that it has not now.

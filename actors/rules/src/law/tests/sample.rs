@@ -127,6 +127,7 @@ impl<'a> Row<'a> {
                         version: 1,
                         fetched_at: before(parts.next().unwrap()),
                         is_listed: parts.next().is_some(),
+                        listed_on: None,
                     }
                 })
                 .into_iter()

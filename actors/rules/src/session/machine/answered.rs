@@ -20,8 +20,17 @@ impl Session {
     }
 }
 
+/// What it adds to the counts; that it was abandoned is in its row from now on. `machine`: what has picked up and is not talked to.
+pub(super) fn reckon(session: &mut Session, end: &End, machine: Option<AnsweredBy>) -> Option<Placed> {
+    let counts = counts(session, end, machine);
+    if let Some(why) = counts.and_then(Counts::why_abandoned) {
+        Arc::make_mut(&mut session.call).abandoned = Some(why);
+    }
+    placed(session, end, counts)
+}
+
 /// What it counts as; `None`: it was not picked up, or is none of ours.
-pub(super) fn counts(session: &Session, end: &End, machine: Option<AnsweredBy>) -> Option<Counts> {
+fn counts(session: &Session, end: &End, machine: Option<AnsweredBy>) -> Option<Counts> {
     let call = &session.call;
     if call.direction != Direction::Outbound || call.room_id.is_some() {
         return None;
@@ -48,7 +57,7 @@ pub(super) fn counts(session: &Session, end: &End, machine: Option<AnsweredBy>) 
 }
 
 /// What such a call adds to the counts; `None`: it was not placed by us.
-pub(super) fn placed(session: &Session, end: &End, counts: Option<Counts>) -> Option<Placed> {
+fn placed(session: &Session, end: &End, counts: Option<Counts>) -> Option<Placed> {
     let call = &session.call;
     let to_number = call.to_number.clone()?;
     if call.direction != Direction::Outbound || call.room_id.is_some() || end.dialed_at.is_none() {

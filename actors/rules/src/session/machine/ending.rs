@@ -1,6 +1,5 @@
 //! How a session ends, whoever ends it.
 use super::*;
-use crate::law::abandonment::Counts;
 
 pub(super) fn refuse(
     mut session: Session,
@@ -134,11 +133,7 @@ pub(super) fn finish_as(
     if let Some(latency) = session.log.latency() {
         Arc::make_mut(&mut session.call).latency = Some(latency);
     }
-    let counts = counts(&session, &end, machine);
-    if let Some(why) = counts.and_then(Counts::why_abandoned) {
-        Arc::make_mut(&mut session.call).abandoned = Some(why);
-    }
-    let placed = placed(&session, &end, counts);
+    let placed = reckon(&mut session, &end, machine);
     let log = std::mem::take(&mut session.log).closed(end.started_at, now);
     let call = session.call.clone();
     let transferred_to = closing::handed_over(&session, reason);

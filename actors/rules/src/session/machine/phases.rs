@@ -7,11 +7,7 @@ pub(super) fn while_waiting(session: Session, command: Command, now: Moment) -> 
     let is_queued = matches!(session.phase, Phase::Queued { .. });
     let is_awaiting = matches!(session.phase, Phase::Awaiting);
     match command {
-        Tick => match session.phase {
-            Phase::Scheduled { at } if now >= at => enqueue(session, now),
-            Phase::Queued { until } if now >= until => slot_never_came(session, now),
-            _ => Ok((session, Vec::new())),
-        },
+        Tick => look_while_waiting(session, now),
         Release if !is_queued && !is_awaiting && session.call.campaign_id.is_some() => enqueue(session, now),
         Dispatch { at, hold } if is_queued || is_awaiting => dispatch(session, at, hold),
         Postpone { until } if is_queued && until > now => postpone(session, until),
@@ -75,6 +71,14 @@ pub(super) fn while_waiting(session: Session, command: Command, now: Moment) -> 
         | MessageLeft
         | Break { .. }
         | HangUp(_) => Err(refused("queued", "talk", "it has not been dialled")),
+    }
+}
+
+fn look_while_waiting(session: Session, now: Moment) -> Result<(Session, Vec<Effect>)> {
+    match session.phase {
+        Phase::Scheduled { at } if now >= at => enqueue(session, now),
+        Phase::Queued { until } if now >= until => slot_never_came(session, now),
+        _ => Ok((session, Vec::new())),
     }
 }
 
