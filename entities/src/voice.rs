@@ -8,11 +8,11 @@ use crate::{
     ids::{TenantId, TenantScoped, VoiceId},
     keys,
     page::{self, Listed, Page},
-    values::{Env, Moment},
+    values::{Env, Moment, Text},
     workspace_lease::{self, Share},
 };
 use schemars::JsonSchema;
-use sea_orm::{DeriveActiveEnum, EnumIter, QueryTrait, entity::prelude::*, sea_query::Expr};
+use sea_orm::{DeriveActiveEnum, EnumIter, FromJsonQueryResult, QueryTrait, entity::prelude::*, sea_query::Expr};
 use serde::{Deserialize, Serialize};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema, EnumIter, DeriveActiveEnum)]
@@ -38,6 +38,33 @@ pub enum Maker {
     Sandbox,
     /// The operator's provider, which speaks ElevenLabs' protocol.
     Elevenlabs,
+}
+
+/// That the person who speaks has agreed to be cloned, and what shows it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, FromJsonQueryResult)]
+#[schemars(rename = "VoiceConsent")]
+pub struct Consent {
+    pub speaker_name: Text<1, 200>,
+    /// When the person has agreed.
+    pub given_at: Moment,
+    /// The words that were agreed to.
+    pub statement: Text<1, 1000>,
+    /// Where the original lies, such as a contract's number.
+    pub reference: Option<Text<1, 200>>,
+    /// The file that shows it.
+    pub evidence: ConsentEvidence,
+    /// When it was put here.
+    pub recorded_at: Moment,
+}
+
+/// A file that shows that somebody has agreed: a recording of the statement, or a signed document.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "VoiceConsentEvidence")]
+pub struct ConsentEvidence {
+    pub file_name: String,
+    pub bytes: i64,
+    /// Of the file, hex.
+    pub sha256: String,
 }
 
 #[sea_orm::model]
@@ -72,6 +99,9 @@ pub struct Model {
     pub error_code: Option<String>,
     pub error_message: Option<String>,
     pub consent_attested_at: Moment,
+    /// None: nothing but a tick says that the person has agreed.
+    #[sea_orm(column_type = "JsonBinary", nullable)]
+    pub consent: Option<Consent>,
     pub ready_at: Option<Moment>,
     pub version: i32,
     pub created_at: Moment,
@@ -96,6 +126,16 @@ fn owned(tenant: TenantId) -> sea_orm::Select<Entity> {
 pub async fn load(db: &Connection, tenant: TenantId, id: VoiceId) -> Result<Model> {
     let found = owned(tenant).filter(Column::Id.eq(id)).one(db).await?;
     found.ok_or(Error::NotFound("voice"))
+}
+
+/// May calls to real people speak with it? A clone only if something shows that the person has agreed; what is no clone is nobody's.
+#[boxed]
+pub async fn has_evidence(db: &Connection, tenant: TenantId, voice_id: &str) -> Result<bool> {
+    let Ok(id) = voice_id.parse::<VoiceId>() else {
+        return Ok(true);
+    };
+    let found = owned(tenant).filter(Column::Id.eq(id)).one(db).await?;
+    Ok(found.is_none_or(|row| row.consent.is_some()))
 }
 
 /// Who has made it, also of one that was deleted since.
@@ -169,7 +209,7 @@ pub mod sample {
         pub id: VoiceSampleId,
         pub tenant_id: TenantId,
         pub voice_id: VoiceId,
-        /// Among the samples of its voice, from 0.
+        /// Among the samples of its voice, from 0; [`EVIDENCE`]: it is none of them.
         pub place: i32,
         /// It is whole and counts. Else it is on its way into the store, or its upload was cut off.
         pub stored: bool,
@@ -189,12 +229,27 @@ pub mod sample {
     }
     impl ActiveModelBehavior for ActiveModel {}
 
+    /// The place of the file that shows that the person has agreed to be cloned. It lies and goes with the samples.
+    pub const EVIDENCE: i32 = -1;
+
+    /// The file that shows that the person has agreed, if it is there.
+    #[boxed]
+    pub async fn evidence(db: &Connection, tenant: TenantId, voice: VoiceId) -> Result<Option<Model>> {
+        let select = Entity::find()
+            .filter(Column::TenantId.eq(tenant))
+            .filter(Column::VoiceId.eq(voice))
+            .filter(Column::Place.eq(EVIDENCE))
+            .filter(Column::Stored.eq(true));
+        Ok(select.one(db).await?)
+    }
+
     /// Those that count, in their order.
     #[boxed]
     pub async fn of_voice(db: &Connection, tenant: TenantId, voice: VoiceId) -> Result<Vec<Model>> {
         let select = Entity::find()
             .filter(Column::TenantId.eq(tenant))
             .filter(Column::VoiceId.eq(voice))
+            .filter(Column::Place.gte(0))
             .filter(Column::Stored.eq(true));
         let select = select
             .order_by(Column::Place, Order::Asc)

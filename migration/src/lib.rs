@@ -60,6 +60,7 @@ migrations! {
     m2026_11_30_000033_attempt_records
     m2026_11_30_000034_abandonment
     m2026_11_30_000035_people
+    m2026_11_30_000036_voice_consent
 }
 
 const TABLE: &str = "CREATE TABLE IF NOT EXISTS \"seaql_migrations\" ( \"version\" varchar NOT NULL PRIMARY KEY, \

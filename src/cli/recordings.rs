@@ -123,7 +123,12 @@ mod tests {
         assert!(verify(&file, None).is_ok());
         assert!(verify(&file, Some(ours)).is_ok());
         let others = SigningKey::of(&LinkKeys::generate()).unwrap().public_key();
-        assert!(verify(&file, Some(others)).unwrap_err().to_string().contains("not with"));
+        assert!(
+            verify(&file, Some(others))
+                .unwrap_err()
+                .to_string()
+                .contains("not with")
+        );
         let at = bytes.windows(5).position(|window| window == b"tones").unwrap();
         bytes[at] = b'T';
         std::fs::write(&file, &bytes).unwrap();

@@ -104,6 +104,8 @@ table! {
     DELETE "/v1/voices/{id}" Needs(VoicesWrite), voices::delete, "Delete a clone that no agent or campaign uses; its samples and the provider's copy are deleted too.", 204;
     POST "/v1/voices/{id}/preview" Needs(VoicesWrite), voices::preview, "Hear a voice say something, as `audio/wav`.", lasts "speech, here or at the provider", takes voices::Preview, 200;
     POST "/v1/voices/{id}/samples" Needs(VoicesWrite), voices::add_samples, "Add samples to a clone whose training failed (`multipart/form-data`).", takes voices::SamplesForm, gives voices::VoiceView, 200;
+    POST "/v1/voices/{id}/consent" Needs(VoicesWrite), voices::prove, "Give what shows that the speaker of a clone has agreed to be cloned (`multipart/form-data`). Once: it is not replaced.", takes voices::ConsentForm, gives voices::VoiceView, 200;
+    GET "/v1/voices/{id}/consent_evidence" Needs(VoicesRead), voices::evidence, "The file that shows that the speaker of a clone has agreed, as `application/octet-stream`.", 200;
     POST "/v1/voices/{id}/train" Needs(VoicesWrite), voices::train, "Train a clone again after a failure; finishes later.", gives voices::VoiceView, 202;
 
     POST "/v1/numbers" Needs(NumbersWrite), numbers::create, "Add a number and the agent that answers it. It works with test keys at once, and live once it is verified.", takes numbers::Create, gives numbers::NumberView, 201;

@@ -5,7 +5,7 @@ use futures_util::future::join_all;
 use sea_orm::{ConnectionTrait, Database, DatabaseConnection, DbErr, QueryResult, Statement};
 
 /// The names that databases know the changes by, in the order in which they are made: a new one comes behind them, and these stay.
-const RELEASED: [&str; 28] = [
+const RELEASED: [&str; 29] = [
     "m2026_11_20_000001_initial",
     "m2026_11_21_000002_calling_rules",
     "m2026_11_21_000003_the_call",
@@ -34,6 +34,7 @@ const RELEASED: [&str; 28] = [
     "m2026_11_30_000033_attempt_records",
     "m2026_11_30_000034_abandonment",
     "m2026_11_30_000035_people",
+    "m2026_11_30_000036_voice_consent",
 ];
 
 fn on(backend: Backend, test: impl AsyncFnOnce(&TestDatabase)) {

@@ -47,11 +47,12 @@ pub async fn cast(deps: &Deps, tenant: TenantId, voice_id: &str, language: &str)
     Ok(deps.providers.speech.cast(voice_id, clone.as_deref(), language))
 }
 
-/// What the provider calls a clone that can be spoken with. The sandbox's can not: nobody has them.
+/// What the provider calls a clone that can be spoken with. The sandbox's can not: nobody has them; nor can one of which nothing shows
+/// that its speaker agrees.
 async fn at_provider(deps: &Deps, tenant: TenantId, id: VoiceId) -> Result<Option<String>> {
     match voice::load(&deps.db.read, tenant, id).await {
         Ok(row) => match (row.status, row.provider) {
-            (Status::Ready, Maker::Elevenlabs) => Ok(row.provider_voice_id),
+            (Status::Ready, Maker::Elevenlabs) => Ok(row.provider_voice_id.filter(|_| row.consent.is_some())),
             (Status::Pending | Status::Training | Status::Failed, _) | (Status::Ready, Maker::Sandbox) => Ok(None),
         },
         Err(Error::NotFound(_)) => Ok(None),

@@ -58,12 +58,11 @@ async fn of_clone(deps: &Deps, call: &session::Model, id: VoiceId) -> Result<Syn
 
 fn of_name(deps: &Deps, id: String) -> SyntheticVoice {
     let known = builtin_of(deps, &id);
-    let speaker = deps
-        .providers
-        .speech
-        .provider
-        .as_ref()
-        .filter(|provider| known.as_ref().is_some_and(|voice| voice.provider == provider.kind().name()));
+    let speaker = deps.providers.speech.provider.as_ref().filter(|provider| {
+        known
+            .as_ref()
+            .is_some_and(|voice| voice.provider == provider.kind().name())
+    });
     let kind = match &known {
         Some(voice) if voice.is_provided() => VoiceKind::Provider,
         Some(_) | None => VoiceKind::Builtin,

@@ -8,7 +8,10 @@ use entities::{
     Result, boxed,
     ids::{TenantId, VoiceId},
     values::Env,
-    voice::{Maker, Model, Status, sample::Model as Sample},
+    voice::{
+        Consent, Maker, Model, Status,
+        sample::{EVIDENCE, Model as Sample},
+    },
 };
 use rules::voice_clone::machine::Voice;
 
@@ -20,12 +23,15 @@ pub struct New {
     pub name: String,
     /// BCP 47.
     pub language: Option<String>,
+    /// What shows that the person has agreed; its file is among the samples.
+    pub consent: Option<Consent>,
 }
 
 /// Its samples count from now on; its actor has it trained.
 #[boxed]
 pub async fn create(deps: &Deps, (tenant_id, env): (TenantId, Env), new: New, samples: &[Sample]) -> Result<Model> {
     let now = deps.clock.now();
+    let spoken = samples.iter().filter(|sample| sample.place != EVIDENCE);
     let row = Model {
         id: new.id,
         tenant_id,
@@ -35,7 +41,7 @@ pub async fn create(deps: &Deps, (tenant_id, env): (TenantId, Env), new: New, sa
         provider: new.provider,
         provider_voice_id: None,
         status: Status::Pending,
-        samples: i32::try_from(samples.len()).unwrap_or(i32::MAX),
+        samples: i32::try_from(spoken.count()).unwrap_or(i32::MAX),
         run: 0,
         deadline: None,
         submitted_at: None,
@@ -45,6 +51,7 @@ pub async fn create(deps: &Deps, (tenant_id, env): (TenantId, Env), new: New, sa
         error_code: None,
         error_message: None,
         consent_attested_at: now,
+        consent: new.consent,
         ready_at: None,
         version: 1,
         created_at: now,

@@ -56,7 +56,7 @@ fn content(route: &Route, contracts: &mut Contracts) -> Option<Value> {
     if says("`audio/wav`") || route.path.ends_with("/audio") {
         return Some(json!({ "audio/wav": { "schema": { "type": "string", "format": "binary" } } }));
     }
-    if route.path.ends_with("/evidence") {
+    if route.path.ends_with("evidence") {
         return Some(json!({ "application/octet-stream": { "schema": { "type": "string", "format": "binary" } } }));
     }
     let kind = match route.path {

@@ -1,44 +1,46 @@
 //! Clones: uploading samples, adding some, training again.
 use super::{
     super::{
-        error::{ApiError, ApiResult, Code},
+        error::{ApiError, ApiResult},
         extract::{Id, Nothing},
-        language::check_language,
     },
-    VoiceView, find_clone,
-    form::{Form, Part},
+    VoiceView,
+    consent::ConsentGiven,
+    find_clone,
+    form::Form,
     not_configured, tell,
+    upload::Upload,
 };
 use crate::{http::caller::Caller, state::State};
 use actix_web::{
     HttpRequest, HttpResponse,
     web::{self, Data},
 };
-use actors::voice_clone::{
-    self, New,
-    samples::{self, MAX_TOTAL},
-};
+use actors::voice_clone::{self, New, samples};
 use entities::{
     Error,
     ids::{VoiceId, VoiceSampleId},
     values::{Env, Text},
-    voice::{
-        self as store, Maker, Status,
-        sample::{self, Model as Sample},
-    },
+    voice::{self as store, Maker, Status, sample},
 };
-use rules::voice_clone::machine::{Command, MAX_SAMPLES};
+use rules::voice_clone::machine::Command;
 use schemars::JsonSchema;
 
 /// The fields of a form, as `multipart/form-data`.
 #[derive(JsonSchema)]
+#[schemars(extend("required" = ["name", "samples"]))]
 #[expect(dead_code, reason = "it describes a form, which is read part by part")]
 pub struct CloneForm {
     name: Text<1, 100>,
     /// BCP 47, such as en-US.
     language: Option<Text<2, 35>>,
-    /// `true`: the person who speaks agrees to be cloned, and you can show it.
+    /// `true`: the person who speaks agrees to be cloned, and you can show it. Of a test key's clone this is enough.
     consent_attested: bool,
+    /// That the person who speaks has agreed to be cloned, as JSON. Required with a live key.
+    consent: ConsentGiven,
+    /// The file that shows it: a recording of the statement, or a signed document; at most 25 MiB. Required with `consent`.
+    #[schemars(schema_with = "file")]
+    consent_evidence: Vec<u8>,
     /// At least 3 files of at least 30 seconds each, at most 25 files of 25 MiB, 200 MiB together.
     #[schemars(schema_with = "files")]
     samples: Vec<u8>,
@@ -51,6 +53,10 @@ pub struct SamplesForm {
     /// Files of at least 30 seconds each.
     #[schemars(schema_with = "files")]
     samples: Vec<u8>,
+}
+
+pub(super) fn file(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+    schemars::json_schema!({ "type": "string", "format": "binary" })
 }
 
 fn files(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
@@ -76,7 +82,7 @@ pub async fn create(
         && let Ok(row) = store::load(db, caller.tenant_id(), id).await
     {
         form.skip().await?;
-        return Ok(HttpResponse::Accepted().json(VoiceView::from(row)));
+        return Ok(HttpResponse::Accepted().json(VoiceView::of(&state, row)));
     }
     if store::count(db, caller.tenant_id()).await? >= MAX_CLONES {
         let why = format!("a workspace has at most {MAX_CLONES} clones; delete some");
@@ -84,16 +90,18 @@ pub async fn create(
         return Err(Error::PlanLimit(why).into());
     }
     let upload = Upload::new(&state, &caller, id, &[]);
+    let texts = &["name", "language", "consent_attested", "consent"];
     let (upload, asked) = upload
-        .receive(form, &["name", "language", "consent_attested"], None)
+        .receive(form, texts, &["samples", "consent_evidence"], None)
         .await?;
-    let row = match asked.settings() {
-        Ok((name, language)) => {
+    let row = match asked.settings(caller.env(), upload.evidence(), state.deps.clock.now()) {
+        Ok(settings) => {
             let new = New {
                 id,
                 provider: maker,
-                name,
-                language,
+                name: settings.name,
+                language: settings.language,
+                consent: settings.consent,
             };
             let made = voice_clone::create(&state.deps, caller.owner(), new, &upload.samples).await;
             made.map_err(ApiError::from)
@@ -101,7 +109,7 @@ pub async fn create(
         Err(error) => Err(error),
     };
     match row {
-        Ok(row) => Ok(HttpResponse::Accepted().json(VoiceView::from(row))),
+        Ok(row) => Ok(HttpResponse::Accepted().json(VoiceView::of(&state, row))),
         Err(error) => {
             samples::drop_all(&state.deps, &upload.samples).await?;
             Err(error)
@@ -134,23 +142,22 @@ pub async fn add_samples(
         && known.iter().any(|sample| sample.id.0 == first)
     {
         form.skip().await?;
-        return Ok(web::Json(voice.into()));
+        return Ok(web::Json(VoiceView::of(&state, voice)));
     }
     if !matches!(voice.status, Status::Pending | Status::Failed) {
         form.drain().await;
         // The machine has the words for it.
-        return Ok(web::Json(
-            tell(&state, &voice, Command::AddSamples(Vec::new())).await?.into(),
-        ));
+        let row = tell(&state, &voice, Command::AddSamples(Vec::new())).await?;
+        return Ok(web::Json(VoiceView::of(&state, row)));
     }
     let upload = Upload::new(&state, &caller, voice.id, &known);
     let first = caller.object_id.map(VoiceSampleId::from);
-    let (upload, _) = upload.receive(form, &[], first).await?;
+    let (upload, _) = upload.receive(form, &[], &["samples"], first).await?;
     if upload.samples.is_empty() {
         return Err(ApiError::validation("samples", "needs at least one file"));
     }
     match tell(&state, &voice, Command::AddSamples(samples::whole(&upload.samples))).await {
-        Ok(row) => Ok(web::Json(row.into())),
+        Ok(row) => Ok(web::Json(VoiceView::of(&state, row))),
         // It stands, perhaps: the rows say which of them count.
         Err(error @ ApiError::Service(Error::Unavailable(_))) => Err(error),
         Err(error) => {
@@ -167,148 +174,5 @@ pub async fn train(state: Data<State>, caller: Caller, Id(id): Id<String>, _: No
         return Err(not_configured().into());
     }
     let row = tell(&state, &voice, Command::Train).await?;
-    Ok(HttpResponse::Accepted().json(VoiceView::from(row)))
-}
-
-/// The texts of a form.
-#[derive(Default)]
-struct Asked {
-    name: Option<String>,
-    language: Option<String>,
-    consent_attested: Option<String>,
-}
-
-impl Asked {
-    fn put(&mut self, name: &str, value: String) -> ApiResult<()> {
-        let field = match name {
-            "name" => &mut self.name,
-            "language" => &mut self.language,
-            _ => &mut self.consent_attested,
-        };
-        if field.replace(value).is_some() {
-            return Err(ApiError::validation(name, "is given twice"));
-        }
-        Ok(())
-    }
-
-    /// Name and language.
-    fn settings(self) -> ApiResult<(String, Option<String>)> {
-        let name = self.name.ok_or_else(|| ApiError::validation("name", "is required"))?;
-        let name = Text::<1, 100>::parse(&name).map_err(|why| ApiError::validation("name", why))?;
-        let language = self.language.filter(|language| !language.is_empty());
-        let language = language.as_deref().map(Text::<2, 35>::parse).transpose();
-        let language = language.map_err(|why| ApiError::validation("language", why))?;
-        language.as_deref().map_or(Ok(()), check_language)?;
-        // Some clients write it as their own language does.
-        if !self
-            .consent_attested
-            .as_ref()
-            .is_some_and(|said| said.eq_ignore_ascii_case("true"))
-        {
-            let why = "must be `true`: you need the consent of the person who speaks";
-            return Err(ApiError::validation("consent_attested", why));
-        }
-        Ok((name.into_string(), language.map(Text::into_string)))
-    }
-}
-
-/// Samples on their way into the store.
-struct Upload<'a> {
-    state: &'a State,
-    caller: &'a Caller,
-    voice: VoiceId,
-    /// Samples and bytes that the voice has already.
-    known: (usize, u64),
-    samples: Vec<Sample>,
-}
-
-impl<'a> Upload<'a> {
-    fn new(state: &'a State, caller: &'a Caller, voice: VoiceId, known: &[Sample]) -> Self {
-        Upload {
-            state,
-            caller,
-            voice,
-            known: (known.len(), bytes(known)),
-            samples: Vec::new(),
-        }
-    }
-
-    /// Stores the files and answers the texts. A refused form leaves nothing.
-    async fn receive(
-        mut self,
-        mut form: Form,
-        texts: &[&str],
-        first: Option<VoiceSampleId>,
-    ) -> ApiResult<(Self, Asked)> {
-        let Ok(_permit) = self.state.deps.cloning.uploads.enter(self.caller.tenant_id()) else {
-            form.drain().await;
-            let why = "too many uploads are under way; try again shortly".into();
-            return Err(ApiError::TooMany(Code::RateLimited, why, 10));
-        };
-        let mut asked = Asked::default();
-        match self.read(&mut form, texts, first, &mut asked).await {
-            Ok(()) => Ok((self, asked)),
-            Err(error) => {
-                samples::drop_all(&self.state.deps, &self.samples).await?;
-                form.drain().await;
-                Err(error)
-            }
-        }
-    }
-
-    async fn read(
-        &mut self,
-        form: &mut Form,
-        texts: &[&str],
-        first: Option<VoiceSampleId>,
-        asked: &mut Asked,
-    ) -> ApiResult<()> {
-        while let Some(part) = form.next().await? {
-            match part {
-                Part::File { name, file_name, file } if name == "samples" => {
-                    self.take(file_name, file, first).await?;
-                }
-                Part::Text { name, value } if texts.contains(&name.as_str()) => asked.put(&name, value)?,
-                Part::Text { name, .. } | Part::File { name, .. } => {
-                    let known = [texts, &["samples"]].concat().join("`, `");
-                    return Err(ApiError::validation(
-                        name,
-                        format!("is not a field of this form; its fields are `{known}`"),
-                    ));
-                }
-            }
-        }
-        Ok(())
-    }
-
-    async fn take(&mut self, file_name: String, file: Vec<u8>, first: Option<VoiceSampleId>) -> ApiResult<()> {
-        let place = self.known.0 + self.samples.len();
-        let most = usize::try_from(MAX_SAMPLES).unwrap_or(0);
-        if place >= most {
-            return Err(ApiError::validation(
-                "samples",
-                format!("a voice has at most {most} samples"),
-            ));
-        }
-        if self.known.1 + bytes(&self.samples) + file.len() as u64 > MAX_TOTAL {
-            let message = format!("the samples of a voice have more than {MAX_TOTAL} bytes together");
-            return Err(ApiError::Frame(Code::PayloadTooLarge, message, Some("samples".into())));
-        }
-        let deps = &self.state.deps;
-        let id = first
-            .filter(|_| self.samples.is_empty())
-            .unwrap_or_else(|| deps.ids.next());
-        let place = i32::try_from(place).unwrap_or(i32::MAX);
-        let owner = (self.caller.tenant_id(), self.voice);
-        self.samples
-            .push(samples::put(deps, owner, (id, place), file_name, file).await?);
-        Ok(())
-    }
-}
-
-fn bytes(samples: &[Sample]) -> u64 {
-    samples
-        .iter()
-        .map(|sample| u64::try_from(sample.bytes).unwrap_or(0))
-        .sum()
+    Ok(HttpResponse::Accepted().json(VoiceView::of(&state, row)))
 }

@@ -110,7 +110,7 @@ impl Form {
         let name = field.name().unwrap_or_default().to_owned();
         let disposition = field.content_disposition();
         let file_name = disposition.and_then(|about| about.get_filename()).map(shown);
-        let is_file = file_name.is_some() || name == "samples";
+        let is_file = file_name.is_some() || matches!(name.as_str(), "samples" | "consent_evidence");
         let content = self
             .content(&mut field, if is_file { MAX_FILE } else { MAX_TEXT })
             .await;

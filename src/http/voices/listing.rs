@@ -40,7 +40,7 @@ pub async fn list(state: Data<State>, caller: Caller, mut params: Params) -> Api
         more = clones.has_more;
         rows.extend(clones.rows.into_iter().map(Listable::Clone));
     }
-    Ok(web::Json(paged(rows, page, more)))
+    Ok(web::Json(paged(&state, rows, page, more)))
 }
 
 /// The voices that are simply there, as far as this page may hold them.
@@ -67,7 +67,7 @@ fn there(state: &State, wanted: Option<VoiceType>, status: Option<Status>, page:
         .collect()
 }
 
-fn paged(mut rows: Vec<Listable>, page: Page, more: bool) -> List<VoiceView> {
+fn paged(state: &State, mut rows: Vec<Listable>, page: Page, more: bool) -> List<VoiceView> {
     rows.sort_by_key(Listable::place);
     if page.newest_first {
         rows.reverse();
@@ -77,6 +77,6 @@ fn paged(mut rows: Vec<Listable>, page: Page, more: bool) -> List<VoiceView> {
     rows.truncate(limit);
     List::of(Listed { rows, has_more }, Listable::place, |line| match line {
         Listable::Builtin(_, voice) => voice.into(),
-        Listable::Clone(row) => row.into(),
+        Listable::Clone(row) => VoiceView::of(state, row),
     })
 }

@@ -1,10 +1,13 @@
 //! Voices: those that are simply there, and clones of a workspace's own. Shared by its two envs.
 mod clones;
+mod consent;
 mod form;
 mod listing;
 mod preview;
+mod upload;
 
 pub use clones::{CloneForm, SamplesForm, add_samples, create, train};
+pub use consent::{ConsentForm, evidence, prove};
 pub use form::{Fingerprint, Form};
 pub use listing::list;
 pub use preview::{Preview, preview};
@@ -20,12 +23,12 @@ use actix_web::{
     web::{self, Data},
 };
 use actors::call::voice::builtin_of;
-use adapters::voice_clone::builtin::Builtin;
+use adapters::{speech::Provider, voice_clone::builtin::Builtin};
 use entities::{
     Error, agent, campaign,
     ids::VoiceId,
     values::{Moment, Text},
-    voice::{self as store, Maker, Model, Status, sample},
+    voice::{self as store, Consent, Maker, Model, Status, sample},
 };
 use rules::voice_clone::machine::Command;
 use schemars::JsonSchema;
@@ -59,6 +62,11 @@ pub struct VoiceView {
     /// Each of a clone's samples. Only in the answer to GET /v1/voices/{id}.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sample_details: Option<Vec<SampleView>>,
+    /// What shows that the speaker of a clone has agreed. Null for other voices, and for clones of which only a tick says so: these
+    /// speak in previews only.
+    pub consent: Option<Consent>,
+    /// The operator says that the provider puts a watermark into its sound.
+    pub watermark: bool,
     /// Why the last training failed; see docs/voices.md.
     pub error_code: Option<String>,
     /// The same in words, with what to do.
@@ -113,6 +121,8 @@ impl From<Model> for VoiceView {
             status: row.status,
             samples: row.samples,
             sample_details: None,
+            consent: row.consent,
+            watermark: false,
             error_code: row.error_code,
             error_message: row.error_message,
             ready_at: row.ready_at,
@@ -133,11 +143,24 @@ impl From<Builtin> for VoiceView {
             status: Status::Ready,
             samples: 0,
             sample_details: None,
+            consent: None,
+            watermark: voice.watermark,
             error_code: None,
             error_message: None,
             ready_at: None,
             created_at: None,
             updated_at: None,
+        }
+    }
+}
+
+impl VoiceView {
+    /// Of a clone.
+    fn of(state: &State, row: Model) -> Self {
+        let speaker = state.deps.providers.speech.clones.as_ref();
+        VoiceView {
+            watermark: row.provider == Maker::Elevenlabs && speaker.is_some_and(Provider::says_it_marks),
+            ..row.into()
         }
     }
 }
@@ -189,7 +212,7 @@ pub async fn get(state: Data<State>, caller: Caller, Id(id): Id<String>) -> ApiR
     let details = samples.into_iter().map(SampleView::from).collect();
     Ok(web::Json(VoiceView {
         sample_details: Some(details),
-        ..(*row).into()
+        ..VoiceView::of(&state, *row)
     }))
 }
 
@@ -218,7 +241,8 @@ pub async fn change(
         name: name.into_string(),
         language: language.map(Text::into_string),
     };
-    Ok(web::Json(tell(&state, &before, command).await?.into()))
+    let row = tell(&state, &before, command).await?;
+    Ok(web::Json(VoiceView::of(&state, row)))
 }
 
 /// Sends a command to a voice's actor.

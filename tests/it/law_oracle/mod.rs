@@ -166,6 +166,13 @@ fn whoever_lacks_one_thing_may_not() {
         assert_eq!(may(law, &facts), Err(*rule), "{place}");
         assert!(!judged(&facts).is_yes(), "{place}: the pack allows it: {rule}");
     }
+    // X1: nobody has looked up what is allowed in Brazil.
+    let mut facts = blameless(&HOMES[0]);
+    facts.places = vec!["BR".parse().unwrap()];
+    assert!(
+        !judged(&facts).is_yes(),
+        "a place that the pack does not know is closed"
+    );
     // Customers in the Netherlands, the day before.
     let (home, law) = HOMES.iter().zip(&LAWS).find(|(home, _)| home.place == "NL").unwrap();
     let mut facts = blameless(home);

@@ -41,8 +41,8 @@ enum Needs {
     Express,
     /// In writing, and not older than so many days.
     Written { days: Option<i64> },
-    /// In writing, or a contract that is named.
-    WrittenOrContract,
+    /// Said (E4: an automatic machine needs consent); from that day on in writing; or a contract that is named.
+    WrittenFromOrContract(&'static str),
     /// In writing; until that day customers need none.
     WrittenCustomersUntil(&'static str),
     /// A consent, or a fresh register without the number.
@@ -137,7 +137,7 @@ pub static LAWS: [Law; 12] = [
         windows: &[open(WEEK, 10, 13), open(WEEK, 14, 20)],
         keeps_holidays: true,
         caps: &[(4, 30 * 24)],
-        ..eu("FR", Needs::WrittenOrContract)
+        ..eu("FR", Needs::WrittenFromOrContract("2026-08-11"))
     },
     // E8, E9: 9 to 21, no weekend or holiday, consent renewed every two years.
     Law {
@@ -252,7 +252,10 @@ fn consents(law: &Law, facts: &Facts) -> bool {
         Needs::Written { days } => has(&|consent| {
             is_written(consent.tier) && days.is_none_or(|days| days_since(consent.given_at, facts) <= days)
         }),
-        Needs::WrittenOrContract => has(&|consent| is_written(consent.tier)) || has_contract(),
+        Needs::WrittenFromOrContract(day) => {
+            let is_enough: fn(ConsentTier) -> bool = if is_from(day, facts) { is_written } else { is_express };
+            has(&|consent| is_enough(consent.tier)) || has_contract()
+        }
         Needs::WrittenCustomersUntil(day) => {
             has(&|consent| is_written(consent.tier)) || (!is_from(day, facts) && has_contract())
         }
@@ -273,7 +276,10 @@ fn fresh(register: &str, days: i64, facts: &Facts) -> Option<bool> {
 fn italian_register(facts: &Facts) -> bool {
     let copy = facts.registers.iter().find(|copy| copy.name == "it_rpo");
     let is_newer = || match (copy, &facts.consent) {
-        (Some(copy), Some(consent)) => consent.given_at > copy.fetched_at,
+        (Some(copy), Some(consent)) => match copy.listed_on {
+            Some(day) => consent.given_at.datetime().date_naive() >= day,
+            None => consent.given_at > copy.fetched_at,
+        },
         _ => false,
     };
     fresh("it_rpo", 15, facts).is_some_and(|is_listed| !is_listed || is_newer())

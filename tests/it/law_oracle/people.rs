@@ -165,13 +165,18 @@ impl<'a> Person<'a> {
             return Vec::new();
         }
         let age = if chance.random_ratio(3, 4) { 14 * DAY } else { 45 * DAY };
+        let listed_on = at
+            .plus_millis(-DAY * chance.random_range(50..400_i64))
+            .datetime()
+            .date_naive();
+        let listed_on = Some(listed_on).filter(|_| self.is_listed && chance.random_bool(0.5));
         vec![RegisterFact {
             id: RegisterId(Uuid::from_u128(1)),
             name: self.home.register.to_owned(),
             version: 1,
             fetched_at: at.plus_millis(-chance.random_range(0..age)),
             is_listed: self.is_listed,
-            listed_on: None,
+            listed_on,
         }]
     }
 

@@ -31,5 +31,6 @@ mod the_database_fails;
 mod the_law;
 mod the_letter;
 mod topups;
+mod voice_consent;
 mod voices;
 mod webhooks_in_detail;

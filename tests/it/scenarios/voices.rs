@@ -47,7 +47,7 @@ fn samples(form: Form, files: impl IntoIterator<Item = Vec<u8>>) -> Form {
     })
 }
 
-fn form(files: impl IntoIterator<Item = Vec<u8>>) -> Form {
+pub(super) fn form(files: impl IntoIterator<Item = Vec<u8>>) -> Form {
     let form = Form::new()
         .text("name", "Ann")
         .text("consent_attested", "true")
@@ -55,18 +55,33 @@ fn form(files: impl IntoIterator<Item = Vec<u8>>) -> Form {
     samples(form, files)
 }
 
-async fn send(api: &Api, path: &str, form: Form) -> Answer {
+/// What shows that the speaker has agreed.
+pub(super) fn consent() -> Value {
+    json!({ "speaker_name": "Ann Bell", "given_at": "2027-02-01T09:00:00Z", "statement": "I agree that my voice is cloned." })
+}
+
+/// With what a live key has to give.
+pub(super) fn proved(form: Form) -> Form {
+    let file = Part::bytes(b"%PDF-1.7 signed".as_slice()).file_name("../signed.pdf");
+    form.text("consent", consent().to_string()).part("consent_evidence", file)
+}
+
+pub(super) async fn send(api: &Api, path: &str, form: Form) -> Answer {
     api.send(api.request(Method::POST, path).multipart(form)).await
 }
 
 /// Clones a voice from these files; answers its id.
 pub async fn clone(api: &Api, files: impl IntoIterator<Item = Vec<u8>>) -> String {
-    let answer = send(api, "/v1/voices/clones", form(files)).await;
+    let form = match api.key.starts_with("vk_live_") {
+        true => proved(form(files)),
+        false => form(files),
+    };
+    let answer = send(api, "/v1/voices/clones", form).await;
     assert_eq!(answer.status.as_u16(), 202, "{}", answer.body);
     answer.body["id"].as_str().unwrap().to_owned()
 }
 
-async fn voice(api: &Api, id: &str) -> Value {
+pub(super) async fn voice(api: &Api, id: &str) -> Value {
     api.get(&format!("/v1/voices/{id}")).await.ok()
 }
 
@@ -91,7 +106,7 @@ async fn bytes(api: &Api, path: &str, body: Value) -> (u16, Vec<u8>) {
 }
 
 /// A live key, and a voice provider.
-async fn live(world: &mut World) -> (Tenant, Api, VoiceServer) {
+pub(super) async fn live(world: &mut World) -> (Tenant, Api, VoiceServer) {
     let server = VoiceServer::start();
     world.change_setting("voice_provider_api_key", json!(KEY)).await;
     world.change_setting("voice_provider_url", json!(server.url)).await;
@@ -315,7 +330,7 @@ on_both! {
         server.get_stuck(true);
         assert_eq!(api.delete(&format!("/v1/voices/{id}")).await.status, 204);
         world.settle().await;
-        assert_eq!((server.voices().len(), world.recorded_files().len()), (1, 4), "tried, in vain");
+        assert_eq!((server.voices().len(), world.recorded_files().len()), (1, 5), "tried, in vain");
         world.restart().await;
         server.get_stuck(false);
         world.advance(minutes(2)).await;

@@ -175,7 +175,10 @@ impl Read for Marked {
             return Ok(0);
         };
         let hash = std::mem::take(&mut self.hash).finalize();
-        self.ready = Cursor::new(mark.of(&hex(&hash)).map_err(|error| io::Error::other(error.to_string()))?);
+        self.ready = Cursor::new(
+            mark.of(&hex(&hash))
+                .map_err(|error| io::Error::other(error.to_string()))?,
+        );
         self.ready.read(bytes)
     }
 }

@@ -51,7 +51,10 @@ fn a_marked_recording_is_a_sound_file_that_says_what_it_is() {
     for samples in [0, 1, 8_000, 200_000] {
         let plain = plain(samples);
         let file = marked(plain.clone(), &keys);
-        assert_eq!(u32::from_le_bytes(file[4..8].try_into().unwrap()) as usize, file.len() - 8);
+        assert_eq!(
+            u32::from_le_bytes(file[4..8].try_into().unwrap()) as usize,
+            file.len() - 8
+        );
         assert_eq!(file[8..plain.len()], plain[8..], "the sound is the same");
         let mut reader = hound::WavReader::new(&file[..]).unwrap();
         assert_eq!(reader.samples::<i16>().count(), samples.div_ceil(8) * 8 * 2);

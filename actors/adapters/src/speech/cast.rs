@@ -1,5 +1,5 @@
 //! Who speaks in a talk: the voice that was chosen, the one that takes over where it fails, and the one that needs nobody.
-use super::{InTurn, Places, Provider, SpeechStream, Synthesizer, Utterance, local::Local};
+use super::{InTurn, Places, Provider, SpeechStream, Synthesizer, Utterance, local::Local, watermark};
 use crate::recording::voice::{LONGEST_TEXT, Voice};
 use futures_util::future::BoxFuture;
 use rules::conversation::spoken::spoken;
@@ -85,13 +85,13 @@ impl Tongue {
         if !text.chars().any(char::is_alphanumeric) {
             return SpeechStream::nothing();
         }
-        self.synthesizer.speak(Utterance {
+        watermark::put_into(self.synthesizer.speak(Utterance {
             places: Places::of(shown, &text),
             text,
             language: self.language.to_string(),
             voice: self.voice.to_string(),
             turn,
-        })
+        }))
     }
 }
 

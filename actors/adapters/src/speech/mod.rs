@@ -21,6 +21,7 @@ mod stream;
 #[cfg(test)]
 mod tests;
 mod turn;
+mod watermark;
 
 pub use cast::{Cast, Second, Speech, Tongue};
 pub use error::SpeechError;
@@ -29,6 +30,7 @@ pub use piece::ItsTurn;
 pub use provider::{HostedVoice, Kind, Provider};
 pub use stream::SpeechStream;
 pub use turn::{InTurn, Turn};
+pub use watermark::Watermark;
 
 use crate::provider_http::Limits;
 use futures_util::future::BoxFuture;

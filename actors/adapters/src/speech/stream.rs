@@ -1,5 +1,5 @@
 //! Sound on its way.
-use super::{RATE, SpeechError, piece::ItsTurn};
+use super::{RATE, SpeechError, Watermark, piece::ItsTurn};
 use crate::sound::{self, Timings};
 use futures_util::{
     StreamExt,
@@ -55,6 +55,20 @@ impl SpeechStream {
             timings,
             its_turn: Some(its_turn),
             detour,
+            ..self
+        }
+    }
+
+    /// The same sound with a watermark in it.
+    pub(super) fn marked(self, mut watermark: Box<dyn Watermark>) -> Self {
+        let chunks = self.chunks.map(move |chunk| {
+            chunk.map(|mut samples| {
+                watermark.mark(&mut samples);
+                samples
+            })
+        });
+        SpeechStream {
+            chunks: chunks.fuse().boxed(),
             ..self
         }
     }

@@ -18,6 +18,8 @@ pub struct Builtin {
     pub provider: &'static str,
     /// BCP 47; none: any.
     pub language: Option<&'static str>,
+    /// The operator says that its provider puts a watermark into its sound.
+    pub watermark: bool,
     speaker: Speaker,
 }
 
@@ -33,6 +35,7 @@ const fn voice(
         name: Cow::Borrowed(name),
         provider,
         language,
+        watermark: false,
         speaker,
     }
 }
@@ -92,6 +95,7 @@ fn provided(provider: &'static str, name: &str) -> Builtin {
         name: Cow::Owned(first.unwrap_or_default() + letters.as_str()),
         provider,
         language: None,
+        watermark: false,
         speaker: Speaker::Agent,
     }
 }
@@ -131,7 +135,11 @@ pub fn all(program: &str, providers: &Providers) -> Vec<Builtin> {
         // One name may be known to both.
         let is_new = |all: &[Builtin], id: &str| all.iter().all(|known| known.id != id);
         let others = speech.voices().iter().filter(|voice| is_new(&all, &voice.id));
-        let others: Vec<Builtin> = others.map(|voice| provided(name, &voice.id)).collect();
+        let others = others.map(|voice| Builtin {
+            watermark: speech.says_it_marks(),
+            ..provided(name, &voice.id)
+        });
+        let others: Vec<Builtin> = others.collect();
         all.extend(others);
     }
     all

@@ -5,13 +5,15 @@
 //! (`deadline`) and, before the provider is asked, that it was (`submitted_at`): after a crash nobody asks it again for
 //! that run. What an earlier run may have left with the provider is cleared away between runs.
 //!
-//! | State | Tick | Train | AddSamples | Rename | Delete | Examined | Made | Refused | Erased | EraseFailed |
-//! |---|---|---|---|---|---|---|---|---|---|---|
-//! | pending | begins | begins | adds | renames | dooms | refused | leftovers | - | - | - |
-//! | training | works on, or times out | refused | refused | renames | refused | submits | ready | fails | - | - |
-//! | ready | clears leftovers | refused | refused | renames | dooms | refused | leftovers | leftovers | cleared | again |
-//! | failed | clears leftovers | begins | adds | renames | dooms | refused | leftovers | leftovers | cleared | again |
-//! | deleted | erases | not found | not found | not found | not found | not found | leftovers | leftovers | gone | again |
+//! | State | Tick | Train | AddSamples | Prove | Rename | Delete | Examined | Made | Refused | Erased | EraseFailed |
+//! |---|---|---|---|---|---|---|---|---|---|---|---|
+//! | pending | begins | begins | adds | proves | renames | dooms | refused | leftovers | - | - | - |
+//! | training | works on, or times out | refused | refused | proves | renames | refused | submits | ready | fails | - | - |
+//! | ready | clears leftovers | refused | refused | proves | renames | dooms | refused | leftovers | leftovers | cleared | again |
+//! | failed | clears leftovers | begins | adds | proves | renames | dooms | refused | leftovers | leftovers | cleared | again |
+//! | deleted | erases | not found | not found | not found | not found | not found | not found | leftovers | leftovers | gone | again |
+//!
+//! What proves that the person has agreed is given once, and not replaced: then `Prove` is refused.
 //!
 //! `Examined`, `Made` and `Refused` count for the run that they name; of another run they are like those of another state.
 use crate::{
@@ -23,7 +25,7 @@ use entities::{
     Error, Result,
     ids::{TenantScoped, VoiceId},
     values::Moment,
-    voice::{Maker, Model as Row, Status, sample::Model as Sample},
+    voice::{Consent, Maker, Model as Row, Status, sample::Model as Sample},
 };
 
 #[derive(Clone, Debug)]
@@ -36,6 +38,11 @@ pub enum Command {
     },
     /// They lie in the store.
     AddSamples(Vec<Sample>),
+    /// The person who speaks has agreed, and this file shows it. It lies in the store.
+    Prove {
+        consent: Consent,
+        file: Sample,
+    },
     /// Once more, after a failure.
     Train,
     /// Nothing is wrong with enough of the samples: what follows is the provider's.
@@ -159,6 +166,9 @@ pub fn transition(voice: Voice, command: Command, now: Moment) -> Result<(Voice,
             (lease(row, now), vec![Work::EraseVoice(key).into()])
         }
         (Pending | Failed, Command::AddSamples(samples)) => add(row, samples, now)?,
+        (Pending | Training | Ready | Failed, Command::Prove { consent, file }) if row.consent.is_none() => {
+            prove(row, consent, file, now)
+        }
         (Pending | Training | Ready | Failed, Command::Rename { name, language }) => {
             (rename(row, name, language, now), Vec::new())
         }
@@ -197,6 +207,13 @@ pub fn transition(voice: Voice, command: Command, now: Moment) -> Result<(Voice,
             return Err(refused(&row, "take samples", "wait until the training has ended"));
         }
         (Ready, Command::AddSamples(_)) => return Err(refused(&row, "take samples", "create another voice from them")),
+        (Pending | Training | Ready | Failed, Command::Prove { .. }) => {
+            return Err(refused(
+                &row,
+                "be given another consent",
+                "create another voice for another consent",
+            ));
+        }
         (Training, Command::Delete) => return Err(refused(&row, "be deleted", "wait until the training has ended")),
         (Pending | Training | Ready | Failed, Command::Examined { .. }) => {
             return Err(refused(&row, "be submitted", "that training is over"));
@@ -205,6 +222,7 @@ pub fn transition(voice: Voice, command: Command, now: Moment) -> Result<(Voice,
             Deleted,
             Command::Train
             | Command::AddSamples(_)
+            | Command::Prove { .. }
             | Command::Rename { .. }
             | Command::Delete
             | Command::Examined { .. },
@@ -310,6 +328,15 @@ fn add(mut row: Row, samples: Vec<Sample>, now: Moment) -> Result<(Row, Vec<Effe
     }
     row.updated_at = now;
     Ok((row, vec![Fact::SaveVoiceSamples(samples).into()]))
+}
+
+fn prove(row: Row, consent: Consent, file: Sample, now: Moment) -> (Row, Vec<Effect>) {
+    let row = Row {
+        consent: Some(consent),
+        updated_at: now,
+        ..row
+    };
+    (row, vec![Fact::SaveVoiceSamples(vec![file]).into()])
 }
 
 fn succeed(mut row: Row, provider_voice_id: String, now: Moment) -> (Row, Vec<Effect>) {

@@ -3,7 +3,8 @@ use super::*;
 use crate::event::Event;
 use entities::{
     ids::{TenantId, VoiceId},
-    values::Env,
+    values::{Env, Text},
+    voice::{ConsentEvidence, sample::EVIDENCE},
 };
 use proptest::prelude::*;
 use uuid::Uuid;
@@ -34,6 +35,7 @@ fn born(provider: Maker) -> Voice {
         error_code: None,
         error_message: None,
         consent_attested_at: at(0),
+        consent: None,
         ready_at: None,
         version: 1,
         created_at: at(0),
@@ -107,6 +109,26 @@ fn rename() -> Command {
     }
 }
 
+fn prove() -> Command {
+    let evidence = ConsentEvidence {
+        file_name: "statement.wav".into(),
+        bytes: 1,
+        sha256: "cd".into(),
+    };
+    let consent = Consent {
+        speaker_name: Text::parse("Ann Bell").unwrap(),
+        given_at: at(-100),
+        statement: Text::parse("I agree that my voice is cloned.").unwrap(),
+        reference: None,
+        evidence,
+        recorded_at: at(0),
+    };
+    Command::Prove {
+        consent,
+        file: sample(EVIDENCE),
+    }
+}
+
 /// After these commands, each at its second.
 fn after(commands: &[(Command, i64)]) -> Voice {
     commands
@@ -154,6 +176,7 @@ fn every_transition() {
     let training = || after(&[(Command::Tick, 0)]);
     let submitted = || after(&[(Command::Tick, 0), (examined(1), 5)]);
     let ready = || after(&[(Command::Tick, 0), (examined(1), 5), (made(1), 9)]);
+    let proved = || after(&[(Command::Tick, 0), (examined(1), 5), (made(1), 9), (prove(), 10)]);
     let failed = || after(&[(Command::Tick, 0), (refused_by(1, false), 5)]);
     let littered = || after(&[(Command::Tick, 0), (examined(1), 5), (refused_by(1, true), 6)]);
     let deleted = || after(&[(Command::Tick, 0), (refused_by(1, false), 5), (Command::Delete, 8)]);
@@ -171,6 +194,7 @@ fn every_transition() {
         (pending(), Command::Train, 0, "training started(3) train"),
         (pending(), add(2), 0, "pending save(2)"),
         (pending(), add(23), 0, "bad samples"),
+        (pending(), prove(), 0, "pending save(1)"),
         (pending(), rename(), 0, "pending"),
         (pending(), Command::Delete, 0, "deleted erase"),
         (pending(), examined(0), 0, "refused"),
@@ -185,6 +209,7 @@ fn every_transition() {
         (training(), Command::Tick, 600, "failed failed(timed_out)"),
         (training(), Command::Train, 1, "refused"),
         (training(), add(1), 1, "refused"),
+        (training(), prove(), 1, "training save(1)"),
         (training(), rename(), 1, "training"),
         (training(), Command::Delete, 1, "refused"),
         (training(), examined(1), 1, "training save(1)"),
@@ -208,6 +233,9 @@ fn every_transition() {
         (ready(), Command::Tick, 10_000, "ready"),
         (ready(), Command::Train, 10, "refused"),
         (ready(), add(1), 10, "refused"),
+        (ready(), prove(), 10, "ready save(1)"),
+        (proved(), prove(), 11, "refused"),
+        (proved(), Command::Delete, 11, "deleted erase"),
         (ready(), rename(), 10, "ready"),
         (ready(), Command::Delete, 10, "deleted erase"),
         (ready(), examined(1), 10, "refused"),
@@ -221,6 +249,7 @@ fn every_transition() {
         (failed(), Command::Tick, 10_000, "failed"),
         (failed(), Command::Train, 10, "training started(3) train"),
         (failed(), add(1), 10, "failed save(1)"),
+        (failed(), prove(), 10, "failed save(1)"),
         (failed(), rename(), 10, "failed"),
         (failed(), Command::Delete, 10, "deleted erase"),
         (failed(), examined(1), 10, "refused"),
@@ -241,6 +270,7 @@ fn every_transition() {
         (deleted(), Command::Tick, 68, "deleted erase"),
         (deleted(), Command::Train, 9, "not found"),
         (deleted(), add(1), 9, "not found"),
+        (deleted(), prove(), 9, "not found"),
         (deleted(), rename(), 9, "not found"),
         (deleted(), Command::Delete, 9, "not found"),
         (deleted(), examined(1), 9, "not found"),
@@ -288,6 +318,7 @@ fn any_command() -> impl Strategy<Value = Command> {
         4 => Just(Command::Tick),
         2 => Just(Command::Train),
         1 => (1..4_i32).prop_map(add),
+        1 => Just(prove()),
         1 => Just(rename()),
         1 => Just(Command::Delete),
         2 => run.clone().prop_map(examined),

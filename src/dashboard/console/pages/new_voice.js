@@ -1,6 +1,6 @@
 import { ApiError } from '../../common.js';
 import { call, mayWrite } from '../api.js';
-import { Check, Field, Form } from '../form.js';
+import { Area, Check, Field, Form } from '../form.js';
 import { html, useState } from '../html.js';
 import { Heading } from '../parts.js';
 import { go, place, to } from '../place.js';
@@ -14,16 +14,38 @@ const text = words.voices;
 export const Sending = ({ takes }) => html`
   <div role="status"><progress aria-label=${text.sending(sizeOf(bytesOf(takes)))}></progress> ${text.sending(sizeOf(bytesOf(takes)))}</div>`;
 
+/** What shows that the person has agreed, as the API takes it. */
+function consentOf(values) {
+  const said = (name) => values.get(`consent.${name}`).trim();
+  const reference = said('reference');
+  return JSON.stringify({
+    speaker_name: said('speaker_name'), given_at: new Date(said('given_at')).toISOString(), statement: said('statement'), ...(reference && { reference }),
+  });
+}
+
+/** Who calls real people with a clone has to show it. */
+const Consent = () => html`
+  <h2>${text.form.proof}</h2>
+  <p class="hint">${text.form.proofHint}</p>
+  <${Field} name="consent.speaker_name" label=${text.form.speaker} required maxlength="200" autocomplete="off" />
+  <${Field} name="consent.given_at" label=${text.form.givenAt} type="datetime-local" required />
+  <${Area} name="consent.statement" label=${text.form.statement} hint=${text.form.statementHint} required maxlength="1000" />
+  <${Field} name="consent.reference" label=${text.form.reference} hint=${text.form.referenceHint} maxlength="200" autocomplete="off" />
+  <${Field} name="consent_evidence" label=${text.form.evidence} hint=${text.form.evidenceHint} type="file" required />`;
+
 export function NewVoice() {
   const samples = useTakes();
   const [isSending, setIsSending] = useState(false);
   const clone = async (values) => {
     check(samples);
-    if (!values.get('consent_attested')) throw new ApiError(text.form.consentMissing, { param: 'consent_attested' });
+    const isLive = place.value.env === 'live';
+    if (!isLive && !values.get('consent_attested')) throw new ApiError(text.form.consentMissing, { param: 'consent_attested' });
     setIsSending(true);
     try {
-      const texts = { name: values.get('name').trim(), language: values.get('language').trim(), consent_attested: 'true' };
-      const voice = await call('POST', '/voices/clones', formOf(samples.takes, texts));
+      const consent = isLive ? { consent: consentOf(values) } : { consent_attested: 'true' };
+      const form = formOf(samples.takes, { name: values.get('name').trim(), language: values.get('language').trim(), ...consent });
+      if (isLive) form.append('consent_evidence', values.get('consent_evidence'));
+      const voice = await call('POST', '/voices/clones', form);
       go(to('voices', voice.id), { isSure: true });
     } catch (error) {
       throw error.code === 'not_configured' ? new ApiError(text.form.notConfigured) : error;
@@ -40,7 +62,9 @@ export function NewVoice() {
         <${Field} name="language" label=${text.form.language} hint=${text.form.languageHint} maxlength="35" autocomplete="off" />
         <h2>${text.samples}</h2>
         <${Samples} of=${samples} />
-        <${Check} name="consent_attested" label=${text.form.consent} hint=${text.form.consentHint} value="true" />
+        ${place.value.env === 'live'
+          ? html`<${Consent} />`
+          : html`<${Check} name="consent_attested" label=${text.form.consent} hint=${text.form.consentHint} value="true" />`}
         ${isSending && html`<${Sending} takes=${samples.takes} />`}
       <//>`}
     ${samples.isUnsent && html`<${Unsaved} asks=${text.confirmLeave} />`}`;

@@ -172,6 +172,8 @@ export function Voice({ id }) {
         <${Facts} of=${[
           [text.facts.type, text.type(voice.type)], [text.facts.provider, voice.provider], [text.facts.language, languageOf(voice)],
           [text.facts.samples, isClone ? count(voice.samples) : null],
+          [text.facts.consent, isClone ? voice.consent?.speaker_name ?? text.noProof : null],
+          [text.facts.watermark, voice.type === 'builtin' ? null : voice.watermark ? text.hasWatermark : text.noWatermark],
           [text.facts.created, voice.created_at && html`<${Time} of=${voice.created_at} />`],
           [text.facts.ready, voice.ready_at && html`<${Time} of=${voice.ready_at} />`],
           [text.facts.id, html`<code class="wrap">${voice.id}</code>`],

@@ -20,7 +20,9 @@ pub enum Unproved {
     Unreadable(#[from] io::Error),
     #[error("it is not a WAV file, or it was cut off")]
     NotWav,
-    #[error("it has no mark: it is not a recording of Callboard's, or of an older version, or somebody has taken the mark off")]
+    #[error(
+        "it has no mark: it is not a recording of Callboard's, or of an older version, or somebody has taken the mark off"
+    )]
     Unmarked,
     #[error("its mark is damaged")]
     Damaged,
