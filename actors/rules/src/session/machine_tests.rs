@@ -2,6 +2,8 @@
 //! for every session, whatever happens to it.
 #[path = "machine_tests/abandoned.rs"]
 mod abandoned;
+#[path = "machine_tests/closings.rs"]
+mod closings;
 #[path = "machine_tests/disclosed.rs"]
 mod disclosed;
 #[path = "machine_tests/ends.rs"]

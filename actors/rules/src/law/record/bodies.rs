@@ -4,7 +4,7 @@ use crate::law::{Asked, Facts, Override};
 use entities::{
     dnc::DncChannel,
     ids::{AgentId, AttemptId, CampaignId, ConsentId, ContactId, DncId, ErasureId, SessionId},
-    session::{AnsweredBy, Consent, ConsentAsked, Disclosure, EndedBy, Evaluator},
+    session::{AnsweredBy, Consent, ConsentAsked, Disclosure, EndedBy, Evaluator, WhyAbandoned},
     values::{E164, Moment},
 };
 use serde::{Deserialize, Serialize};
@@ -85,10 +85,13 @@ pub struct OutcomeBody {
     pub answered_by: Option<AnsweredBy>,
     /// From the end of the person's greeting to the first sound of ours: milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub first_sound_ms: Option<u32>,
+    pub first_sound_ms: Option<i32>,
     /// Why the call counts as abandoned.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub abandoned: Option<String>,
+    pub abandoned: Option<WhyAbandoned>,
+    /// The stored message was played to a person whom no agent took in time.
+    #[serde(default, skip_serializing_if = "Not::not")]
+    pub safe_harbour_played: bool,
     #[serde(default, skip_serializing_if = "is_zero")]
     pub duration_seconds: i32,
     /// What the service has said, and whether it was heard whole.

@@ -49,3 +49,7 @@ fn of_rule(asked: &Asked, what: &str) -> Difference {
         what: what.to_owned(),
     }
 }
+
+#[cfg(test)]
+#[path = "prove_tests.rs"]
+mod tests;

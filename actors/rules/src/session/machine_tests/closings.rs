@@ -1,0 +1,131 @@
+//! What the record of attempts keeps of a call's end.
+use super::*;
+use crate::law::record::{Closing, OutcomeBody};
+use entities::ids::AttemptId;
+
+/// What the end says, and whether it may never have been dialled.
+fn outcome(effects: &[Effect]) -> Option<(OutcomeBody, bool)> {
+    effects.iter().find_map(|effect| match effect {
+        Effect::Fact(Fact::CloseAttempt(Closing::Outcome {
+            attempt_id,
+            campaign_id,
+            unless_undialled,
+            body,
+        })) => {
+            assert_eq!(
+                (*attempt_id, *campaign_id),
+                (AttemptId(call().id.0), call().campaign_id)
+            );
+            Some(((**body).clone(), unless_undialled.is_some()))
+        }
+        _ => None,
+    })
+}
+
+fn ended(name: &str, command: Command) -> (OutcomeBody, bool) {
+    outcome(&transition(state(name), command, at(25)).unwrap().1).unwrap()
+}
+
+#[test]
+fn a_talk_is_recorded_as_it_went() {
+    let talked = after(state("talking"), dispose("sold"), 20);
+    let (body, may_be_undialled) =
+        outcome(&transition(talked, Command::HangUp(EndedBy::Caller), at(25)).unwrap().1).unwrap();
+    assert!(!may_be_undialled);
+    assert_eq!(
+        (body.status.as_str(), body.reason.as_deref()),
+        ("completed", Some("completed"))
+    );
+    assert_eq!(
+        (body.dialed_at, body.started_at, body.ended_at),
+        (Some(at(0)), Some(at(10)), Some(at(25)))
+    );
+    assert_eq!((body.rang_ms, body.duration_seconds), (Some(10_000), 15));
+    assert_eq!(
+        (body.answered_by, body.ended_by),
+        (Some(AnsweredBy::Human), Some(EndedBy::Caller))
+    );
+    assert_eq!(
+        (body.disposition.as_deref(), body.recorded, body.recording),
+        (Some("sold"), false, None)
+    );
+    // Short, for it is written for each call.
+    let text = serde_json::to_string(&body).unwrap();
+    assert!(text.len() < 500, "{text}");
+    assert_eq!(serde_json::from_str::<OutcomeBody>(&text).unwrap(), body);
+}
+
+#[test]
+fn whoever_does_not_answer_rang_until_the_end() {
+    let (body, may_be_undialled) = ended("ringing", refuse(Refusal::NoAnswer));
+    assert_eq!(
+        (body.status.as_str(), body.reason.as_deref(), body.rang_ms),
+        ("no_answer", Some("no_answer"), Some(25_000))
+    );
+    assert_eq!((body.answered_by, may_be_undialled), (None, false));
+    let fax = outcome(
+        &transition(state("ringing"), answer_by(AnsweredBy::Fax), at(25))
+            .unwrap()
+            .1,
+    )
+    .unwrap()
+    .0;
+    assert_eq!(
+        (fax.status.as_str(), fax.answered_by),
+        ("voicemail", Some(AnsweredBy::Fax))
+    );
+}
+
+#[test]
+fn a_wish_a_consent_and_who_took_over_are_on_record() {
+    let (body, _) = ended("opting out, recorded", Command::HangUp(EndedBy::Agent));
+    assert!(body.opted_out_at.is_some() && body.recorded);
+    assert_eq!(body.recording, Some(Consent::NotRequired));
+    let (body, _) = ended("refusing", Command::HangUp(EndedBy::Agent));
+    assert_eq!((body.recording, body.recorded), (Some(Consent::Refused), false));
+    let (body, _) = ended("bridged", Command::BridgeEnded);
+    assert!(body.transferred_to.is_some() && body.bridged_at.is_some());
+    assert_eq!(body.reason.as_deref(), Some("transferred"));
+}
+
+/// A trunk may have sent it back before.
+#[test]
+fn a_call_that_ends_in_the_queue_may_have_been_dialled() {
+    for name in ["queued", "scheduled"] {
+        let (_, effects) = transition(state(name), Command::End, at(25)).unwrap();
+        let may_be_undialled = effects.iter().any(|effect| {
+            matches!(
+                effect,
+                Effect::Fact(Fact::CloseAttempt(Closing::Outcome {
+                    unless_undialled: Some(_),
+                    ..
+                }))
+            )
+        });
+        assert!(may_be_undialled, "{name}");
+    }
+}
+
+#[test]
+fn who_calls_us_and_who_joins_a_room_was_not_called() {
+    for name in ["taken in", "in a room", "incoming"] {
+        let (_, effects) = transition(state(name), Command::HangUp(EndedBy::Caller), at(25)).unwrap();
+        assert_eq!(outcome(&effects), None, "{name}");
+    }
+}
+
+#[test]
+fn a_classification_is_on_record_once_for_each_change() {
+    let recorded = |session: &Session, by| {
+        let (next, effects) = transition(session.clone(), evaluated("sold", by), at(50)).unwrap();
+        let told = effects.iter().filter_map(|effect| match effect {
+            Effect::Fact(Fact::CloseAttempt(Closing::Disposition { body, .. })) => Some((body.code.clone(), body.by)),
+            _ => None,
+        });
+        (next, told.collect::<Vec<_>>())
+    };
+    let (session, told) = recorded(&state("ended"), Evaluator::Llm);
+    assert_eq!(told, [("sold".to_owned(), Evaluator::Llm)]);
+    let (_, again) = recorded(&session, Evaluator::Human);
+    assert_eq!(again, [], "nothing has changed");
+}
