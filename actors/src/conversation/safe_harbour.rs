@@ -5,7 +5,6 @@ use super::{
     judge::No,
     speech_out::Over,
     transport::{CallTransport, Event, Words},
-    wishes::opts_out_by,
 };
 use adapters::{brain::Heard, sound::Pcm};
 use entities::session::EndReason;
@@ -110,7 +109,7 @@ impl<L: CallTransport> Conversation<L> {
                     }
                 }
                 Event::Pressed(digits) => {
-                    let opts_out = opts_out_by(&digits, &self.agent.definition);
+                    let opts_out = self.wishes.opts_out_by(&digits);
                     self.speech_out.tell(hearing::keys_pressed(digits));
                     if opts_out {
                         return Some(No::Calls);

@@ -7,7 +7,11 @@ const OPERATIONS: &[(&str, &str, &str)] = &[
     ("POST", "/v1/voices/clones", "cloneVoice"),
     ("POST", "/v1/voices/{id}/samples", "addVoiceSamples"),
     ("POST", "/v1/voices/{id}/consent", "proveVoiceConsent"),
-    ("GET", "/v1/voices/{id}/consent_evidence", "downloadVoiceConsentEvidence"),
+    (
+        "GET",
+        "/v1/voices/{id}/consent_evidence",
+        "downloadVoiceConsentEvidence",
+    ),
     ("GET", "/v1/recordings/{id}/audio", "downloadRecording"),
     ("GET", "/v1/answers.csv", "exportAnswers"),
     ("POST", "/v1/campaigns/run", "runCampaign"),

@@ -8,8 +8,8 @@ use super::super::{
 use super::contracts::Contracts;
 use actix_web::http::Method;
 use entities::{
-    audit_log, campaign, consent, contact, delivery, dnc, email_message, import, law, ledger, recording, room, session, sms_message,
-    topup, verified_number, voice,
+    audit_log, campaign, consent, contact, delivery, dnc, email_message, import, law, ledger, recording, room, session,
+    sms_message, topup, verified_number, voice,
 };
 use rules::event::CATALOGUE;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};

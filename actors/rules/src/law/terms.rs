@@ -10,6 +10,7 @@ use super::{
 };
 use crate::{
     consent::standing::{self, Wanted},
+    conversation::disclosure::{self, OPT_OUT_KEY},
     eligibility::ContactRecord,
     zone,
 };
@@ -20,7 +21,7 @@ use entities::{
     dnc::DncChannel,
     ids::{ConsentId, TenantId},
     law::{DisclosureKind, Legal, LegalPerson, SandboxLaw},
-    session::{CallLegal, Disclose},
+    session::{CallLegal, Disclose, SafeHarbour},
     values::{E164, Env, Moment, Place, Zone},
 };
 use std::sync::Arc;
@@ -247,6 +248,18 @@ impl LegalTerms {
             });
         }
         bound
+    }
+
+    /// What somebody hears who has answered and whom no agent takes in time, where the law limits how often that may happen.
+    pub fn safe_harbour(&self, facts: &Facts, caller: Option<&E164>) -> Option<SafeHarbour> {
+        if !self.is_enforced {
+            return None;
+        }
+        // Only where it must be said within some time.
+        self.law.spoken(facts).first_sound_ms?;
+        let number = self.identity.toll_free_number.as_ref().or(self.identity.callback_number.as_ref());
+        let text = disclosure::safe_harbour(&self.language, self.seller()?, number.or(caller)?, Some(OPT_OUT_KEY))?;
+        Some(SafeHarbour { text })
     }
 
     /// The same, of the attempt as it is committed: at its moment, and with the number that it shows.
