@@ -103,7 +103,7 @@ impl<L: CallTransport> Conversation<L> {
                         ..words
                     };
                     let screens = (&mut self.late_words, &mut self.judge);
-                    let no = hearing::take_in(&mut self.speech_out, screens, &self.agent.definition, words).await;
+                    let no = hearing::take_in(&mut self.speech_out, screens, &self.wishes, words).await;
                     if no.is_some() {
                         return no;
                     }

@@ -1,5 +1,5 @@
 //! Handing a message over: look, commit the intent, then hand it over once, and tell what came of it.
-use super::{Obstacle, Sendable, check_blocks, freed, is_on_dnc, legal, of_campaign};
+use super::{Sendable, check_blocks, freed, is_on_dnc, legal, of_campaign};
 use crate::{credits, deps::Deps, holds};
 use entities::{
     Error, Result,

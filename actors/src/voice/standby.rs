@@ -6,7 +6,7 @@ use adapters::{
     sound::Pcm,
     speech::{Cast, SpeechStream, Tongue},
 };
-use entities::{Error, Result, boxed, ids::TenantId};
+use entities::{Error, boxed, ids::TenantId};
 use rules::voice_clone::machine::ALWAYS_THERE;
 use std::time::Duration;
 use tokio::time::timeout;

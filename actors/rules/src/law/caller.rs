@@ -2,7 +2,7 @@
 use entities::{
     caller_rest::CallerRestCause,
     number_hour::Counts,
-    values::{E164, Moment},
+    values::Moment,
 };
 
 /// A number is judged by so many calls at least. Source: ours; with fewer, one block is 2 % or more.
@@ -39,7 +39,6 @@ pub fn judged_since(now: Moment, rested_until: Option<Moment>) -> Moment {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use proptest::prelude::*;
 
     fn of(dialed: i64, answered: i64, blocked: i64) -> Counts {
         Counts {
