@@ -12,6 +12,7 @@ mod tr;
 use entities::law::Purpose;
 
 /// `{name}`, `{subject}`, `{stop}`, `{key}`, `{number}` and `{address}` are filled in.
+#[derive(Debug)]
 pub struct Texts {
     /// How somebody says that it is enough, as the sentences tell.
     pub stop: &'static str,
