@@ -1,7 +1,10 @@
-use super::{DisclosureKind::*, *};
+use super::*;
 use entities::{
     ids::{AgentId, RoomId, SessionId, TenantId},
-    law::Legal,
+    law::{
+        DisclosureKind::{Address, Ai, Callback, ClonedVoice, Name, OptOut, Purpose, Recording},
+        Legal, Purpose as For,
+    },
     session::CallLegal,
     values::{Country, Env, Text},
 };
@@ -86,9 +89,7 @@ fn the_opening_names_what_is_wanted_and_known() {
         ),
         (
             "who picks up need not be who owes it",
-            of(&[Ai, Purpose], |call| {
-                legal(call).legal.purpose = entities::law::Purpose::Debt
-            }),
+            of(&[Ai, Purpose], |call| legal(call).legal.purpose = For::Debt),
             "This is the AI assistant of Acme Inc. This is about a personal business matter.",
         ),
         (
