@@ -3,7 +3,7 @@ use super::{
     caller::Caller,
     error::{ApiError, ApiResult, Code},
     extract::{Id, Json, Nothing, Params},
-    sms_messages::{MessageErrorView, check_schedule, too_many},
+    sms_messages::{MessageErrorView, check_region, check_schedule, too_many},
     traced::Traced,
     views::List,
 };
@@ -237,6 +237,7 @@ fn check(asked: &Create, id: EmailId) -> ApiResult<email::New> {
 
 /// What it is in the words of the law. What sells is marketing, however it is sent.
 fn legal_of(asked: &Create) -> ApiResult<MessageLegal> {
+    check_region(asked.region.as_ref())?;
     let purpose = match (asked.purpose, asked.kind) {
         (Some(Purpose::Marketing), Kind::Transactional) => {
             return Err(ApiError::validation(

@@ -23,7 +23,7 @@ use entities::{
     sms_message::{self as store, Direction, Encoding, Filter, Model, Status},
     values::{Cents, E164, Env, Metadata, Moment, Place, Text},
 };
-use rules::sms::machine::Command;
+use rules::{law::places, sms::machine::Command};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -162,6 +162,7 @@ pub async fn create(
     }
     let now = deps.clock.now();
     check_schedule(asked.scheduled_at, now)?;
+    check_region(asked.region.as_ref())?;
     let from_number = sms::from_number(deps, owner, asked.from_number).await?;
     let new = sms::New {
         id: caller.new_id(&state.deps.ids),
@@ -195,6 +196,11 @@ pub async fn create(
     traced.makes(deps, row.id);
     let row = sms::create(deps, row).await?;
     Ok(HttpResponse::Accepted().json(SmsView::from(row)))
+}
+
+/// Errors: nobody can be there.
+pub fn check_region(region: Option<&Place>) -> ApiResult<()> {
+    places::check(region).map_err(|why| ApiError::validation("region", why))
 }
 
 pub fn check_schedule(scheduled_at: Option<Moment>, now: Moment) -> ApiResult<()> {

@@ -23,7 +23,7 @@ use rules::{
     commit::Commit,
     contact::machine::{self, Command},
     eligibility::{self, ContactRecord, RING_MS, Rule, Terms, Verdict},
-    hours::{CallingHours, Rules},
+    hours::{self, CallingHours, Rules},
     law::{Judged, LegalTerms},
 };
 use uuid::Uuid;
@@ -102,7 +102,7 @@ pub async fn change(deps: &Deps, target: Target, given: Given, country: Country)
 fn changed(deps: &Deps, before: Contact, given: Given, reading: &Reading) -> Result<Contact> {
     let text = |text: Option<String>| text.filter(|text| !text.is_empty());
     let refused = |field: &str, why: String| match field {
-        "email" => Error::invalid("email", why),
+        "email" | "region" => Error::invalid(field, why),
         _ => Error::invalid("phone_number", why),
     };
     let place =
@@ -315,7 +315,8 @@ pub async fn eligibility(deps: &Deps, target: Target) -> Result<Eligibility> {
     }
     record.not_before = contact.next_attempt_at.max(contact.not_before);
     let rules = Rules::new(&campaign.plan.schedule, contact.env, tenant.timezone).under(legal::hours(&legal));
-    let calling_hours = rules.of(&contact.zone);
+    let group = hours::regrouped(&legal.law, &contact).unwrap_or_else(|| contact.zone.clone());
+    let calling_hours = rules.of(&group);
     let terms = Terms {
         caps: &campaign.plan.caps,
         ends_at: rules.ends_at,
@@ -333,7 +334,7 @@ pub async fn eligibility(deps: &Deps, target: Target) -> Result<Eligibility> {
         zones: if contact.zone == UNCALLABLE {
             Vec::new()
         } else {
-            rules.zones(&contact.zone).unwrap_or_default()
+            rules.zones(&group).unwrap_or_default()
         },
         rules: verdicts.to_vec(),
         law: judged.map(|judged| (legal, judged)),

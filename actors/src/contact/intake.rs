@@ -11,7 +11,7 @@ use entities::{
     ids::{CampaignId, ConsentId, ContactId, TenantScoped},
     values::{Bounded, Country, E164, Moment, Place as Region, Text, Variables, Zone},
 };
-use rules::{campaign::message_template::MessageTemplate, commit::Commit, hours, shape};
+use rules::{campaign::message_template::MessageTemplate, commit::Commit, hours, law::places, shape};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
@@ -220,15 +220,16 @@ pub struct Place {
 impl Place {
     /// What cannot be reached is kept as it was typed, and skipped with a reason when its turn comes.
     pub fn of(deps: &Deps, channel: Channel, given: &Given, country: Country) -> Result<Self, Wrong> {
-        let number = given
-            .phone_number
-            .as_ref()
-            .map(|typed| place(deps, typed.to_string(), (given.timezone, given.region.as_ref()), country));
+        let region = given.region.as_ref();
+        places::check(region).map_err(|why| ("region".to_owned(), why.to_owned()))?;
+        let typed = given.phone_number.as_ref();
+        let number = typed.map(|typed| number(deps, typed.to_string(), country));
+        let group = |callable: Option<&E164>| hours::group(&deps.law, callable, given.timezone, region);
         match (channel, number) {
-            (Channel::Phone | Channel::Sms, Some((phone_number, zone))) => Ok(Place {
+            (Channel::Phone | Channel::Sms, Some((phone_number, callable))) => Ok(Place {
                 address: phone_number.clone(),
                 phone_number,
-                zone,
+                zone: callable.map_or_else(|| UNCALLABLE.to_owned(), |callable| group(Some(&callable))),
             }),
             (Channel::Phone | Channel::Sms, None) => Err(("phone_number".into(), "is required".into())),
             (Channel::Email, number) => {
@@ -236,12 +237,10 @@ impl Place {
                 if typed.is_empty() {
                     return Err(("email".into(), "is required".into()));
                 }
-                let explicit = given.timezone.map(|zone| hours::group_of_zone(zone, given.region.as_ref()));
-                let (phone_number, by_number) = number.unwrap_or_default();
                 // A number that cannot be called tells no zone, and keeps nobody from being written to.
-                let known = Some(by_number).filter(|zone| zone != UNCALLABLE);
+                let (phone_number, callable) = number.unwrap_or_default();
                 let (address, zone) = match rules::barred::email(typed) {
-                    Ok(address) => (address, explicit.or(known).unwrap_or_default()),
+                    Ok(address) => (address, group(callable.as_ref())),
                     Err(_) => (typed.to_owned(), UNCALLABLE.to_owned()),
                 };
                 Ok(Place {
@@ -254,25 +253,15 @@ impl Place {
     }
 }
 
-/// A number as it is stored, and the group whose hours it keeps. What cannot be called is kept as it was typed, and skipped
-/// with a reason when its turn comes.
-fn place(
-    deps: &Deps,
-    typed: String,
-    (timezone, region): (Option<Zone>, Option<&Region>),
-    country: Country,
-) -> (String, String) {
+/// A number as it is stored, and as it can be called. What cannot be called is kept as it was typed, and skipped with a reason when its
+/// turn comes.
+fn number(deps: &Deps, typed: String, country: Country) -> (String, Option<E164>) {
     match E164::parse(&typed, country) {
         Ok(number) => {
             let costly = number.costly_kind().is_some() && !deps.limits.allow_costly_numbers;
-            let zone = if costly {
-                UNCALLABLE.to_owned()
-            } else {
-                hours::group(&number, timezone, region)
-            };
-            (number.as_str().to_owned(), zone)
+            (number.as_str().to_owned(), (!costly).then_some(number))
         }
-        Err(_) => (typed, UNCALLABLE.to_owned()),
+        Err(_) => (typed, None),
     }
 }
 

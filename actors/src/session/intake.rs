@@ -19,7 +19,8 @@ use entities::{
 use rules::{
     dispatch::concurrency::Concurrency,
     eligibility::{self, Rule, Terms, Verdict, direct_caps, ring_ms},
-    hours::{self, Rules},
+    hours::Rules,
+    law::places,
     reach::Reach,
     session::machine::cost,
 };
@@ -51,6 +52,7 @@ pub async fn check(deps: &Deps, row: Model, language: &str, if_closed: IfClosed)
             format!("is {kind}: the operator does not allow calls to it"),
         ));
     }
+    places::check(row.region()).map_err(|why| Error::invalid("contact.region", why))?;
     let tenant = tenant::load(db, row.tenant_id).await?;
     if row.env == Env::Live && !to_number.is_sandbox() {
         let reach = Reach::of(&tenant, &deps.limits)?;
@@ -85,7 +87,7 @@ pub async fn check(deps: &Deps, row: Model, language: &str, if_closed: IfClosed)
         record.judgement = Some(judged.judgement);
     }
     let rules = Rules::direct(row.env, tenant.timezone).under(legal::hours(&legal));
-    let calling_hours = rules.of(&hours::group(to_number, row.timezone, row.region()));
+    let calling_hours = rules.of_person(to_number, row.timezone, row.region());
     let caps = direct_caps(&deps.limits);
     let terms = Terms {
         caps: &caps,

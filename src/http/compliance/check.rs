@@ -5,6 +5,7 @@ use crate::{
         caller::Caller,
         error::{ApiError, ApiResult},
         extract::Params,
+        sms_messages::check_region,
         views::LawCheckView,
     },
     state::State,
@@ -21,7 +22,6 @@ use entities::{
 };
 use rules::{
     barred::{self, Whom},
-    law::places::is_known,
     zone,
 };
 
@@ -43,10 +43,7 @@ async fn question(state: &State, caller: &Caller, params: &mut Params) -> ApiRes
         let why = "give a number, an e-mail address, or a place as `region`";
         return Err(ApiError::validation("to", why));
     }
-    if region.as_ref().is_some_and(|place| !is_known(place)) {
-        let why = "is not a country that has phone numbers, or a part of one: write FR or US-FL";
-        return Err(ApiError::validation("region", why));
-    }
+    check_region(region.as_ref())?;
     let channel = channel(params.text("channel")?, to.as_ref())?;
     let zone: Option<Zone> = params.text("timezone")?;
     let known = zone

@@ -14,7 +14,7 @@ pub mod queue;
 pub mod round;
 pub mod route;
 #[cfg(test)]
-mod samples;
+pub(crate) mod samples;
 pub mod slots;
 pub mod snapshot;
 pub mod trunk;

@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     eligibility::{self, ContactRecord, Rule, Terms, Verdict, ring_ms},
-    hours::{self, CallingHours, LawHours, Rules},
+    hours::{CallingHours, LawHours, Rules},
     session::{
         command::{Command, RejectReason},
         machine::cost,
@@ -211,7 +211,7 @@ const ASKED: &[Rule] = &[
 
 pub fn ruling(guards: &Guards<'_>, row: &Row, record: &ContactRecord, at: Moment) -> Result<Ruling> {
     let rules = guards.rules(row);
-    let calling_hours = rules.of(&hours::group(row.callee()?, row.timezone, row.region()));
+    let calling_hours = rules.of_person(row.callee()?, row.timezone, row.region());
     let ring_ms = ring_ms(row.ring_timeout_seconds);
     let behind_ms = guards.behind_ms;
     let terms = Terms {

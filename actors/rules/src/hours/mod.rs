@@ -14,7 +14,7 @@ use chrono::{NaiveDate, TimeDelta, TimeZone, Timelike, Utc};
 use chrono_tz::Tz;
 use entities::{
     campaign::{OnUnknownTimezone, Schedule, TimezoneMode},
-    contact::UNCALLABLE,
+    contact::{Model as Contact, UNCALLABLE},
     dnc::DncChannel,
     law::{Audience, Purpose},
     values::{Day, E164, Env, Moment, Place, Zone},
@@ -33,25 +33,47 @@ fn daily(start: u16, end: u16) -> Arc<Calendar> {
     ))
 }
 
-/// The group of a contact with this number, this explicit zone and this region: its zones, and behind an `@` the places whose laws hold
-/// for it, if any are known.
-pub fn group(number: &E164, explicit: Option<Zone>, region: Option<&Place>) -> String {
-    let (places, _) = law::places_of(number, region);
-    in_places(zones_of(number, explicit), &places)
-}
-
-/// The same for somebody without a number.
-pub fn group_of_zone(zone: Zone, region: Option<&Place>) -> String {
-    let (places, _) = law::places::of_region(region);
-    in_places(zone.name().to_owned(), &places)
-}
-
-fn in_places(zones: String, places: &[Place]) -> String {
-    if places.is_empty() {
-        return zones;
-    }
+/// The group of somebody with this number, if any, this zone and this region, if they were said: the zones that count, and behind an
+/// `@` the places whose laws hold, as far as rules of the law tell them apart; none: nowhere that is known. However many regions people
+/// write, there are no more groups than the law has places.
+pub fn group(law: &Law, number: Option<&E164>, timezone: Option<Zone>, region: Option<&Place>) -> String {
+    let (places, _) = match number {
+        Some(number) => law::places_of(number, region),
+        None => law::places::of_region(region),
+    };
+    let places = law.told_apart(&places);
     let names: Vec<&str> = places.iter().map(Place::as_str).collect();
+    let clocks: Vec<Tz> = law::places::clocks(number, timezone, region).into_iter().map(Zone::tz).collect();
+    let zones = match number.filter(|_| clocks.is_empty()) {
+        Some(number) => unknown(number),
+        None => zone::name(&clocks),
+    };
     format!("{zones}@{}", names.join("+"))
+}
+
+/// The group of a contact whose row was written before groups had places, and before all clocks of somebody counted. `None`: it has its
+/// own, or cannot be called.
+pub fn regrouped(law: &Law, contact: &Contact) -> Option<String> {
+    let is_old = !has_places(&contact.zone) && contact.zone != UNCALLABLE;
+    is_old.then(|| {
+        group(
+            law,
+            contact.e164().as_ref(),
+            contact.timezone,
+            contact.region.as_ref(),
+        )
+    })
+}
+
+/// What is known of its zones: the first digits of its country.
+fn unknown(number: &E164) -> String {
+    let digits = number.as_str().trim_start_matches('+');
+    let country = if number.is_sandbox() { 1 } else { 3 };
+    format!("?{}", digits.get(..country).unwrap_or(digits))
+}
+
+fn has_places(group: &str) -> bool {
+    group.contains('@')
 }
 
 /// The zones of a group, as one name.
@@ -70,24 +92,6 @@ fn parts_of(group: &str) -> (&str, Vec<Place>) {
         Some((zones, places)) => (zones, places.split('+').filter_map(|place| place.parse().ok()).collect()),
         None => (group, Vec::new()),
     }
-}
-
-fn zones_of(number: &E164, explicit: Option<Zone>) -> String {
-    let candidates = match explicit {
-        Some(zone) => return zone.name().to_owned(),
-        // A phone that moves about rings wherever its country reaches, whatever its prefix says.
-        None => match number.land_if_mobile() {
-            Some(digits) => zone::of_prefix(digits),
-            None => zone::candidates(number),
-        },
-    };
-    if candidates.is_empty() {
-        // What is known of it: the first digits of its country.
-        let digits = number.as_str().trim_start_matches('+');
-        let country = if number.is_sandbox() { 1 } else { 3 };
-        return format!("?{}", digits.get(..country).unwrap_or(digits));
-    }
-    zone::name(candidates)
 }
 
 /// What a group's contacts are in for.
@@ -122,8 +126,12 @@ pub struct LawHours {
 }
 
 impl LawHours {
-    /// The law's windows for a group.
+    /// The law's windows for a group. One that was written before groups had places has none: each contact of it is given its own group
+    /// when it is read ([`regrouped`]).
     fn windows(&self, group: &str) -> Vec<Arc<Calendar>> {
+        if !has_places(group) {
+            return Vec::new();
+        }
         self.law.windows(&places_part(group), self.purpose, self.audience, self.channel)
     }
 }
@@ -199,6 +207,12 @@ impl Rules {
         let calendars = common(calendars);
         parts.extend(zones.iter().flat_map(|zone| calendars.iter().map(|calendar| (calendar.clone(), *zone))));
         CallingHours::Hours(Hours::new(parts))
+    }
+
+    /// The hours of somebody who is in no campaign's list.
+    pub fn of_person(&self, number: &E164, timezone: Option<Zone>, region: Option<&Place>) -> CallingHours {
+        let law = self.law.as_ref().map_or(Law::untouched(), |asked| &*asked.law);
+        self.of(&group(law, Some(number), timezone, region))
     }
 
     /// The zones that count for a group; `None`: they cannot be told, and must be.

@@ -23,23 +23,122 @@ fn days_and_hours_begin_where_the_wall_clock_says_so() {
     assert_eq!(day_of(cairo, at("2024-04-26T10:00:00Z")).0, at("2024-04-25T22:00:00Z"));
 }
 
+fn group_of(number: &str, timezone: Option<Zone>, region: Option<&str>) -> String {
+    let number: Option<E164> = (!number.is_empty()).then(|| number.parse().unwrap());
+    let region: Option<Place> = region.map(|region| region.parse().unwrap());
+    group(Law::untouched(), number.as_ref(), timezone, region.as_ref())
+}
+
 #[test]
-fn a_group_is_the_zones_that_count() {
-    let number = |text: &str| text.parse::<E164>().unwrap();
-    assert_eq!(group(&number("+4930901820"), None, None), "Europe/Berlin@DE");
+fn a_group_is_the_zones_that_count_and_the_places_whose_laws_hold() {
+    for (number, timezone, region, expected) in [
+        ("+4930901820", None, None, "Europe/Berlin@DE"),
+        (
+            "+4930901820",
+            Some(Zone::NEW_YORK),
+            None,
+            "America/New_York+Europe/Berlin@DE",
+        ),
+        (
+            "+12125550100",
+            None,
+            Some("US-CA"),
+            "America/Los_Angeles+America/New_York@US+US-CA",
+        ),
+        // Parts that no rule names are their country.
+        ("+4930901820", None, Some("DE-BY"), "Europe/Berlin@DE"),
+        ("+13075550100", None, None, "America/Denver@US"),
+        ("+13055550100", None, None, "America/New_York@US-FL"),
+        ("+15002345670", None, None, "?1@"),
+        ("+15002345670", None, Some("FR"), "Europe/Paris@FR"),
+        ("+881612345678", None, None, "?881@"),
+        ("", None, None, "@"),
+        ("", None, Some("FR"), "Europe/Paris@FR"),
+        ("", Some(Zone::NEW_YORK), None, "America/New_York@"),
+    ] {
+        assert_eq!(
+            group_of(number, timezone, region),
+            expected,
+            "{number} {timezone:?} {region:?}"
+        );
+    }
+    let zones = |number: &str| zones_part(&group_of(number, None, None)).split('+').count();
+    assert_eq!(zones("+18002345678"), 42, "it may ring anywhere in its country");
+    assert_eq!((zones("+79161234567"), zones("+61412345678")), (16, 8), "mobiles");
+    let everybody = (0..1_000).map(|n| group_of("+4930901820", None, Some(&format!("DE-{n:03}"))));
+    assert_eq!(everybody.collect::<std::collections::BTreeSet<_>>().len(), 1);
+}
+
+/// Rows of an earlier version: zones alone.
+#[test]
+fn a_group_without_places_is_made_anew() {
+    let old = |zone: &str| Contact {
+        phone_number: "+4930901820".into(),
+        ..crate::dispatch::samples::contact(0, 1, zone)
+    };
+    let anew = |zone: &str| regrouped(Law::untouched(), &old(zone));
+    assert_eq!(anew("Europe/Berlin").as_deref(), Some("Europe/Berlin@DE"));
+    for zone in ["Europe/Berlin@DE", "?1@", "@", UNCALLABLE] {
+        assert_eq!(anew(zone), None, "{zone}");
+    }
+}
+
+/// France closes from 13 to 14. A group of an earlier version does not: its contacts are asked one by one.
+#[test]
+fn the_hours_of_a_group_are_those_of_its_places() {
+    let law = LawHours {
+        law: Arc::new(Law::new(law::pack(), None)),
+        purpose: Purpose::Marketing,
+        audience: Audience::Consumer,
+        channel: DncChannel::Phone,
+    };
+    let rules = rules(serde_json::json!({}), Env::Live).under(Some(law));
+    for (group, moment, expected) in [
+        ("Europe/Paris@FR", "2026-12-01T10:30:00Z", true),
+        ("Europe/Paris@FR", "2026-12-01T12:30:00Z", false),
+        ("Europe/Paris", "2026-12-01T12:30:00Z", true),
+        ("Europe/Paris", "2026-12-01T07:30:00Z", false),
+        // 9 to 20 in New York, which is 6 in Los Angeles.
+        (
+            "America/Los_Angeles+America/New_York@US+US-CA",
+            "2026-12-01T14:30:00Z",
+            false,
+        ),
+        (
+            "America/Los_Angeles+America/New_York@US+US-CA",
+            "2026-12-01T17:30:00Z",
+            true,
+        ),
+    ] {
+        assert_eq!(is_open(&rules, group, moment), expected, "{group} {moment}");
+    }
+    let french = "+33123456789".parse().unwrap();
+    assert_eq!(rules.of_person(&french, None, None), rules.of("Europe/Paris@FR"));
+}
+
+#[test]
+fn calendars_of_the_same_days_are_one() {
+    let day = |text: &str| text.parse::<NaiveDate>().unwrap();
+    let (morning, noon) = (daily(8 * 60, 13 * 60), daily(12 * 60, 20 * 60));
+    let barred = Arc::new(Calendar::new([], [day("2027-03-02")]));
+    let later = Arc::new(Calendar::always().within(Some(day("2027-03-02")), None));
+    assert_eq!(common([morning.clone(), noon.clone()]), [daily(12 * 60, 13 * 60)]);
+    assert_eq!(common([morning.clone(), later.clone(), noon.clone()]).len(), 2);
     assert_eq!(
-        group(&number("+18002345678"), None, None).split('+').count(),
-        42,
-        "it may ring anywhere in its country"
+        common([morning.clone(), daily(13 * 60, 20 * 60)]),
+        [Arc::new(Calendar::new([], []))]
     );
-    assert_eq!(group(&number("+4930901820"), Some(Zone::NEW_YORK), None), "America/New_York@DE");
-    assert_eq!(
-        group(&number("+79161234567"), None, None).split('+').count(),
-        group(&number("+61412345678"), None, None).split('+').count() * 2,
-        "16 and 8: mobiles"
-    );
-    assert_eq!(group(&number("+15002345670"), None, None), "?1");
-    assert_eq!(group(&number("+881612345678"), None, None), "?881");
+    assert_eq!(common([barred.clone(), barred.clone()]), [barred]);
+    let together = |calendars: Vec<Arc<Calendar>>| {
+        let parts = calendars.into_iter().map(|calendar| (calendar, Tz::Europe__Berlin));
+        Hours::new(parts.collect())
+    };
+    let all = vec![morning, noon, later];
+    let (one_by_one, as_one) = (together(all.clone()), together(common(all)));
+    for hour in 0..24 * 14 {
+        let moment = at("2027-03-21T00:00:00Z").plus_seconds(hour * 3600);
+        assert_eq!(one_by_one.open_window(moment), as_one.open_window(moment), "{moment}");
+    }
 }
 
 #[test]
@@ -52,9 +151,8 @@ fn a_mobile_phone_rings_in_its_own_country_of_those_that_share_a_code() {
         ("+12423591234", "America/Nassau@BS"),
         ("+77710009998", "Asia/Almaty+Asia/Aqtobe@KZ"),
     ] {
-        let number: E164 = number.parse().unwrap();
-        assert!(number.land_if_mobile().is_some(), "{number}");
-        assert_eq!(group(&number, None, None), expected, "{number}");
+        assert!(number.parse::<E164>().unwrap().land_if_mobile().is_some(), "{number}");
+        assert_eq!(group_of(number, None, None), expected, "{number}");
     }
 }
 

@@ -59,6 +59,8 @@ struct Index {
     by_place: HashMap<String, Vec<usize>>,
     /// All that rules of the pack name; an operator's rule makes no place known.
     named: HashSet<String>,
+    /// Where the exceptions of rules lie.
+    excepted: HashSet<String>,
 }
 
 /// For what the rules are wanted.
@@ -126,6 +128,16 @@ impl Law {
         let of_id = || self.entries.iter().filter(|entry| entry.rule.id == id);
         let entry = of_id().find(|entry| !entry.is_added).or_else(|| of_id().next())?;
         Some(&entry.rule)
+    }
+
+    /// The same places, as far as rules tell them apart: a part of a country that none of them names is its country. Sorted.
+    pub fn told_apart(&self, places: &[Place]) -> Vec<Place> {
+        let told = places.iter().map(|place| match place.country().parse::<Place>() {
+            Ok(country) if !self.index.has(place) => country,
+            Ok(_) | Err(_) => place.clone(),
+        });
+        let told: BTreeSet<Place> = told.collect();
+        told.into_iter().collect()
     }
 
     /// When calls or messages of this kind may be made there, by the clocks of the person: all of these must be open. Each is open
@@ -325,6 +337,8 @@ impl Index {
                     index.named.insert(place.as_str().to_owned());
                 }
             }
+            let excepted = rule.excepted_places.iter().map(|place| place.as_str().to_owned());
+            index.excepted.extend(excepted);
         }
         index
     }
@@ -345,6 +359,11 @@ impl Index {
             let excepted = entries.get(*number).map(|entry| &entry.rule.excepted_places);
             !excepted.into_iter().flatten().any(|excepted| place.lies_in(excepted))
         })
+    }
+
+    /// Is it told apart from its country?
+    fn has(&self, place: &Place) -> bool {
+        self.by_place.contains_key(place.as_str()) || self.excepted.contains(place.as_str())
     }
 
     fn of<'a>(&self, place: &Place, entries: &'a [Entry]) -> impl Iterator<Item = &'a Entry> {

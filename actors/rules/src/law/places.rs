@@ -18,9 +18,15 @@ static KNOWN: LazyLock<BTreeSet<Place>> = LazyLock::new(|| {
     let countries = Country::all().into_iter().map(Place::from);
     countries.chain(AREA_CODES.values().flatten().cloned()).collect()
 });
+/// The clocks of each of them, by their names.
+static CLOCKS: LazyLock<BTreeMap<&'static Place, Vec<Zone>>> = LazyLock::new(|| {
+    let known = KNOWN.iter();
+    known.map(|place| (place, kept_in(place))).collect()
+});
 
 /// The places whose rules hold for a number, sorted, and how each is known. None: nobody knows where it rings (toll-free, satellite,
-/// personal numbers), so the rules of all places hold, unless it was said. A number of the sandbox lies where it was said only.
+/// personal numbers), so the rules of all places hold, unless it was said. If all that was said of such a number is that it is in the
+/// United States or in Canada, it may be in any state or province. A number of the sandbox lies where it was said only.
 pub fn places_of(number: &E164, region: Option<&Place>) -> (Vec<Place>, Vec<PlaceSource>) {
     let mut found: BTreeMap<Place, PlaceSource> = BTreeMap::new();
     if !number.is_sandbox() {
@@ -29,8 +35,15 @@ pub fn places_of(number: &E164, region: Option<&Place>) -> (Vec<Place>, Vec<Plac
             None => found.extend(country(number).map(|country| (country, PlaceSource::Number))),
         }
     }
-    if let Some(region) = region {
-        found.entry(region.clone()).or_insert(PlaceSource::Given);
+    if let Some(region) = region.filter(|region| is_news(region, found.keys())) {
+        let parts = match found.is_empty() && !number.is_sandbox() {
+            true => parts_of(region),
+            false => BTreeSet::new(),
+        };
+        match parts.is_empty() {
+            true => found.extend([(region.clone(), PlaceSource::Given)]),
+            false => found.extend(parts.into_iter().map(|part| (part.clone(), PlaceSource::Given))),
+        }
     }
     found.into_iter().unzip()
 }
@@ -41,6 +54,14 @@ pub fn of_region(region: Option<&Place>) -> (Vec<Place>, Vec<PlaceSource>) {
         .map(|region| (region.clone(), PlaceSource::Given))
         .into_iter()
         .unzip()
+}
+
+/// Is it a place that somebody may be in? Whoever mistypes one must not be judged by the rules of another. Errors: what to write.
+pub fn check(region: Option<&Place>) -> Result<(), &'static str> {
+    match region.is_none_or(is_known) {
+        true => Ok(()),
+        false => Err("is not a country that has phone numbers, or a part of one: write FR or US-FL"),
+    }
 }
 
 /// Is it a country, or a state or province of which the pack may have rules?
@@ -55,14 +76,66 @@ pub fn is_known(place: &Place) -> bool {
                 .is_ok_and(|country| KNOWN.contains(&country)))
 }
 
+/// The clocks that count for somebody, by their names: those of the number, and those of where it was said that the person is. A zone
+/// that was said stands for all of them if it is kept in a place of the person's; else it counts beside them: who says Tokyo of a number
+/// of New York must not wake up New York. Empty: nobody knows any.
+pub fn clocks(number: Option<&E164>, timezone: Option<Zone>, region: Option<&Place>) -> Vec<Zone> {
+    let of_number = number.map(|number| places_of(number, None).0).unwrap_or_default();
+    let mut known = number.map(of_a_number).unwrap_or_default();
+    if let Some(region) = region.filter(|region| is_news(region, of_number.iter())) {
+        known.extend(named(zones_in(region)));
+    }
+    if let Some(zone) = timezone {
+        let is_kept_there = |place: &Place| zones_in(place).contains(&zone);
+        if known.contains_key(zone.name()) || of_number.iter().any(is_kept_there) {
+            return vec![zone];
+        }
+        known.insert(zone.name(), zone);
+    }
+    known.into_values().collect()
+}
+
 /// The clocks that are kept there, by the numbers that lie there: what counts for somebody of whom only the place is known.
 pub fn zones_of(places: &[Place]) -> Vec<Zone> {
-    let zones: BTreeMap<&str, Zone> = places
-        .iter()
-        .flat_map(prefixes_of)
-        .flat_map(|prefix| zone::of_prefix(&prefix))
-        .map(|zone| (zone.name(), Zone::from(*zone)))
-        .collect();
+    let zones: BTreeMap<&str, Zone> = places.iter().flat_map(|place| named(zones_in(place))).collect();
+    zones.into_values().collect()
+}
+
+/// Does it say more of somebody than these places do? A country says nothing new of who is in a state of it.
+fn is_news<'p>(region: &Place, known: impl IntoIterator<Item = &'p Place>) -> bool {
+    !known.into_iter().any(|place| place.lies_in(region))
+}
+
+/// The states or provinces of the United States or Canada; of other places none.
+fn parts_of(country: &Place) -> BTreeSet<&'static Place> {
+    let all = AREA_CODES.values().flatten();
+    all.filter(|part| part.country() == country.as_str()).collect()
+}
+
+fn of_a_number(number: &E164) -> BTreeMap<&'static str, Zone> {
+    // A phone that moves about rings wherever its country reaches, whatever its prefix says.
+    let zones = match number.land_if_mobile() {
+        Some(digits) => zone::of_prefix(digits),
+        None => zone::candidates(number),
+    };
+    zones.iter().map(|zone| (zone.name(), Zone::from(*zone))).collect()
+}
+
+fn named(zones: &[Zone]) -> impl Iterator<Item = (&'static str, Zone)> {
+    zones.iter().map(|zone| (zone.name(), *zone))
+}
+
+/// Of a part of a country of which nothing is known: those of the country.
+fn zones_in(place: &Place) -> &'static [Zone] {
+    let of_country = || CLOCKS.get(&place.country().parse::<Place>().ok()?);
+    let found = CLOCKS.get(place).or_else(of_country);
+    found.map(Vec::as_slice).unwrap_or_default()
+}
+
+fn kept_in(place: &Place) -> Vec<Zone> {
+    let prefixes = prefixes_of(place);
+    let zones = prefixes.iter().flat_map(|prefix| zone::of_prefix(prefix));
+    let zones: BTreeMap<&str, Zone> = zones.map(|zone| (zone.name(), Zone::from(*zone))).collect();
     zones.into_values().collect()
 }
 

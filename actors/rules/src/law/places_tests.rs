@@ -33,11 +33,109 @@ fn a_number_lies_in_its_country_and_its_state() {
         ("+18005550100", None, ""),
         ("+881612345678", None, ""),
         ("+18005550100", Some("US-FL"), "US-FL Given"),
+        ("+18005550100", Some("FR"), "FR Given"),
+        // The country says nothing new of who is in a state of it.
+        ("+13055550100", Some("US"), "US-FL AreaCode"),
+        ("+14165550100", Some("CA"), "CA-ON AreaCode"),
+        ("+13055550100", Some("CA"), "CA Given, US-FL AreaCode"),
         // The sandbox's own block.
         ("+15002345678", None, ""),
         ("+15002345678", Some("FR"), "FR Given"),
+        ("+15002345678", Some("US"), "US Given"),
     ] {
         assert_eq!(names(number, region), expected, "{number} {region:?}");
+    }
+}
+
+/// A toll-free number of which nothing is said but the country.
+#[test]
+fn who_is_in_some_state_is_in_any() {
+    for (region, count, part) in [("US", 56, "US-FL"), ("CA", 13, "CA-QC")] {
+        let (places, sources) = places_of(&number("+18005550100"), Some(&place(region)));
+        assert!(places.len() == count && places.contains(&place(part)), "{places:?}");
+        assert!(sources.iter().all(|source| *source == PlaceSource::Given) && places.is_sorted());
+    }
+}
+
+#[test]
+fn a_region_is_a_place_or_refused() {
+    for (region, is_one) in [
+        (None, true),
+        (Some("US"), true),
+        (Some("US-FL"), true),
+        (Some("DE-BY"), true),
+        (Some("US-CAL"), false),
+        (Some("US-XX"), false),
+        (Some("XX"), false),
+        (Some("XX-A"), false),
+    ] {
+        assert_eq!(check(region.map(place).as_ref()).is_ok(), is_one, "{region:?}");
+    }
+}
+
+#[test]
+fn the_clocks_of_all_places_count() {
+    const ALL: &str = "42";
+    for (number, timezone, region, expected) in [
+        (Some("+12125550100"), None, None, "America/New_York"),
+        // Whose area code lies elsewhere: both.
+        (
+            Some("+12125550100"),
+            None,
+            Some("US-CA"),
+            "America/Los_Angeles America/New_York",
+        ),
+        (
+            Some("+12125550100"),
+            Some("America/Los_Angeles"),
+            Some("US-CA"),
+            "America/Los_Angeles",
+        ),
+        (Some("+12125550100"), None, Some("US"), "America/New_York"),
+        (Some("+12125550100"), None, Some("FR"), "America/New_York Europe/Paris"),
+        // A zone that is kept in no place of the person's counts beside theirs.
+        (
+            Some("+12125550100"),
+            Some("Asia/Tokyo"),
+            None,
+            "America/New_York Asia/Tokyo",
+        ),
+        (
+            Some("+4930901820"),
+            Some("America/New_York"),
+            None,
+            "America/New_York Europe/Berlin",
+        ),
+        (Some("+13055550100"), Some("America/Chicago"), None, "America/Chicago"),
+        (Some("+18005550100"), Some("America/Chicago"), None, "America/Chicago"),
+        (Some("+18005550100"), None, Some("US-FL"), ALL),
+        (Some("+79161234567"), Some("Asia/Vladivostok"), None, "Asia/Vladivostok"),
+        // Mobiles, of which the table of prefixes knows too few.
+        (Some("+61412345678"), None, None, "8"),
+        // Nowhere that is known.
+        (Some("+881612345678"), None, None, ""),
+        (Some("+881612345678"), Some("Asia/Tokyo"), None, "Asia/Tokyo"),
+        (Some("+15002345678"), None, None, ""),
+        (Some("+15002345678"), None, Some("FR"), "Europe/Paris"),
+        (
+            Some("+15002345678"),
+            Some("Asia/Tokyo"),
+            Some("FR"),
+            "Asia/Tokyo Europe/Paris",
+        ),
+        (None, None, Some("FR"), "Europe/Paris"),
+        (None, Some("Asia/Tokyo"), None, "Asia/Tokyo"),
+        (None, None, None, ""),
+    ] {
+        let number = number.map(self::number);
+        let timezone = timezone.map(|zone| zone.parse().unwrap());
+        let found = clocks(number.as_ref(), timezone, region.map(place).as_ref());
+        let names: Vec<&str> = found.iter().map(|zone| zone.name()).collect();
+        let told = match expected.parse::<usize>() {
+            Ok(_) => names.len().to_string(),
+            Err(_) => names.join(" "),
+        };
+        assert_eq!(told, expected, "{number:?} {timezone:?} {region:?}: {names:?}");
     }
 }
 
@@ -72,6 +170,17 @@ fn every_area_code_lies_somewhere() {
     assert_eq!((of("US"), of("CA")), (56, 13));
 }
 
+/// An area code that only the shared prefix +1 is known of would give its state the clocks of all of North America: `generate.py` must
+/// name what it is laid over.
+#[test]
+fn every_area_code_has_clocks_of_its_own() {
+    let all = zone::of_prefix("1");
+    for (code, places) in AREA_CODES.iter() {
+        let zones = zone::of_prefix(&format!("1{code}"));
+        assert!(zones.len() < all.len(), "{code} of {places:?}");
+    }
+}
+
 #[test]
 fn places_are_known_that_have_numbers() {
     for known in [
@@ -94,6 +203,11 @@ fn a_place_has_the_clocks_of_its_numbers() {
     assert_eq!(zones("US-FL"), "America/Chicago America/New_York");
     assert_eq!(zones("US-CA"), "America/Los_Angeles");
     let all = zones("US");
-    assert!(all.contains("Pacific/Honolulu") && !all.contains("America/Vancouver"), "{all}");
+    assert!(
+        all.contains("Pacific/Honolulu") && !all.contains("America/Vancouver"),
+        "{all}"
+    );
+    assert_eq!(zones("US-TN"), "America/Chicago America/New_York");
+    assert_eq!(zones("DE-BY"), zones("DE"));
     assert_eq!(zones("XX"), "");
 }

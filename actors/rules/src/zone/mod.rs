@@ -6,7 +6,7 @@
 //! only some may wake somebody up.
 //!
 //! Only the prefix is asked here, not the kind of number. For some countries the table names one zone for all mobile
-//! numbers (+79 is Moscow, though it rings in Vladivostok as well): `hours::group` takes all zones of the country for them.
+//! numbers (+79 is Moscow, though it rings in Vladivostok as well): `law::places::clocks` takes all zones of the country for them.
 //!
 //! A North American area code has the zones of all its exchanges, and of the code that it is laid over: which side of a border
 //! an exchange lies on that the table does not know, nobody can tell. `nanp.txt`, drawn up from another source, is the test.

@@ -205,7 +205,8 @@ impl List<'_> {
 
     fn add(&mut self, contact: &Contact, mut record: ContactRecord) {
         record.not_before = contact.not_before;
-        let group = self.group(&contact.zone);
+        let anew = hours::regrouped(&self.legal.law, contact);
+        let group = self.group(anew.as_deref().unwrap_or(&contact.zone));
         self.groups[group].contacts += 1;
         self.open += 1;
         let (fate, is_capped) = self.fate(contact, &record, group);

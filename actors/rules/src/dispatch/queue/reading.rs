@@ -3,7 +3,7 @@ use super::{Circumstances, Queue, SMALL_WINDOW, STALE_AFTER_SECONDS, WINDOW, Wan
 use crate::{
     dispatch::{candidate::Candidate, group::Group},
     eligibility::{self, ContactRecord, RING_MS, Rule, Terms, Verdict},
-    hours::CallingHours,
+    hours::{self, CallingHours},
     law::{Judged, Whom},
 };
 use entities::{
@@ -150,7 +150,8 @@ impl Queue {
         };
         // Most of those that are read together keep the same hours.
         let mut known_hours: HashMap<String, CallingHours> = HashMap::new();
-        let judged = contacts.into_iter().map(|contact| {
+        let judged = contacts.into_iter().map(|mut contact| {
+            let is_regrouped = self.regroup(&mut contact);
             let address = self.address_of(&contact);
             let known = address.as_ref().and_then(|address| people.get(address));
             let mut record = known.cloned().unwrap_or_default();
@@ -175,6 +176,10 @@ impl Queue {
                 // It is this one alone that waits, for an answer or with its retry.
                 *verdict = Verdict::Wait(Some(now.plus_seconds(ASKED_AGAIN_SECONDS)));
             }
+            // It is read among the fresh ones of its old group, which says nothing of its hours: it comes again as one whose time has come.
+            if is_regrouped && contact.next_attempt_at.is_none() && found.is_none() {
+                found = Some((Rule::NotBefore, Verdict::Wait(Some(now))));
+            }
             Candidate {
                 contact,
                 address,
@@ -184,6 +189,18 @@ impl Queue {
             }
         });
         judged.collect()
+    }
+
+    /// A row of an earlier version is given the group whose hours the law wants for it.
+    fn regroup(&self, contact: &mut Contact) -> bool {
+        let legal = self.legal.as_ref().filter(|legal| legal.is_enforced);
+        match legal.and_then(|legal| hours::regrouped(&legal.law, contact)) {
+            Some(group) => {
+                contact.zone = group;
+                true
+            }
+            None => false,
+        }
     }
 
     /// Does the law bind it? In the sandbox only if it wants that.
