@@ -14,7 +14,7 @@ use entities::{
     dnc::DncChannel,
     ids::{ConsentId, TenantId},
     law::{ConsentTier, Legal},
-    reassigned, rest, tenant,
+    reassigned, rest,
     values::{E164, Env, Moment, Place, Zone},
 };
 use rules::{
@@ -24,7 +24,6 @@ use rules::{
         self, Facts, Judgement, Law, LawRule, LegalTerms,
         facts::{ConsentFact, ReassignedFact, RestFact},
         judge,
-        places::zones_of,
     },
 };
 use uuid::Uuid;
@@ -38,7 +37,7 @@ pub struct Question {
     pub to: Option<Whom>,
     pub region: Option<Place>,
     /// Where the person is; none: what the number or the place says.
-    pub zones: Vec<Zone>,
+    pub zone: Option<Zone>,
     pub channel: DncChannel,
     pub legal: Legal,
     /// BCP 47.
@@ -100,12 +99,11 @@ async fn before(deps: &Deps, asked: &Question) -> Result<Facts> {
             Some(Whom::Email(_)) | None => None,
         },
         region: asked.region.as_ref(),
+        timezone: asked.zone,
         ..law::Whom::default()
     };
     let mut facts = legal.facts(whom, &record, None, asked.at);
     facts.is_cloned_voice = asked.is_cloned_voice;
-    let of_number = std::mem::take(&mut facts.zones);
-    facts.zones = zones(deps, asked, of_number).await?;
     facts.caller = match shown {
         Some(number) => Some(caller_fact(&deps.db.read, asked.owner.0, &number).await?),
         None => None,
@@ -175,21 +173,6 @@ pub fn holds_in(law: &Law, rule: &LawRule, place: &Place) -> bool {
     }
     let names = |rule: &LawRule| rule.places.places.iter().any(|named| place.lies_in(named));
     rule.places.is_everywhere || names(rule) || (rule.places.is_unnamed && !law.pack.rules.iter().any(names))
-}
-
-/// The clocks that count: those of the number, else those of the place, and the workspace's own where nothing else is known.
-async fn zones(deps: &Deps, asked: &Question, of_number: Vec<Zone>) -> Result<Vec<Zone>> {
-    if !asked.zones.is_empty() {
-        return Ok(asked.zones.clone());
-    }
-    let mut known = of_number;
-    if known.is_empty() {
-        known = zones_of(asked.region.as_slice());
-    }
-    if known.is_empty() {
-        known.push(tenant::load(&deps.db.read, asked.owner.0).await?.timezone);
-    }
-    Ok(known)
 }
 
 /// A consent as somebody may have given it.

@@ -60,8 +60,10 @@ pub async fn terms(deps: &Deps, db: &Connection, matter: Matter) -> Result<Legal
         )),
         None => None,
     };
+    let tenant = tenant::load(db, workspace).await?;
     Ok(LegalTerms {
-        zone: tenant::load(db, workspace).await?.timezone,
+        zone: tenant.timezone,
+        own: tenant.own_country().ok().map(Place::from),
         law: deps.law.clone(),
         legal: matter.legal,
         channel: matter.channel,

@@ -71,7 +71,7 @@ pub async fn open(deps: &Deps, mut campaign: Campaign, old: Option<Queue>, zone:
     let mut queue = Queue::new(rows, rules, old, &deps.limits, times.behind_ms())?;
     if let Some(legal) = shown.filter(|legal| legal.is_enforced) {
         let clock = deps.clock.clone();
-        queue.shown = Shown::by(move |caller, to| legal.may_show(caller, to, clock.now()));
+        queue.shown = Shown::by(move |to| legal.prefixes_for(to, clock.now()));
     }
     Ok(queue)
 }

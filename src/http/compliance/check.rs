@@ -57,7 +57,7 @@ async fn question(state: &State, caller: &Caller, params: &mut Params) -> ApiRes
         at,
         to,
         region,
-        zones: zone.into_iter().collect(),
+        zone,
         channel,
         legal: Legal {
             purpose: params.text("purpose")?.unwrap_or_default(),

@@ -1,4 +1,5 @@
 //! What a call goes over: the sandbox, which is one, or a trunk of the workspace's.
+use crate::law::CallerPrefixes;
 use entities::{
     ids::{ApiKeyId, TrunkId},
     session::Passed,
@@ -83,21 +84,21 @@ impl Caller {
     }
 }
 
-/// Does a destination's law allow that a number is shown there?
-type MayShow = dyn Fn(&E164, &E164) -> bool + Send + Sync;
+/// What a destination's law says of the numbers that are shown there.
+type PrefixesFor = dyn Fn(&E164) -> CallerPrefixes + Send + Sync;
 
 /// Which numbers may be shown to whom, by the law of the destination. By default any to everybody.
 #[derive(Clone, Default)]
-pub struct Shown(Option<Arc<MayShow>>);
+pub struct Shown(Option<Arc<PrefixesFor>>);
 
 impl Shown {
-    /// `may`: may the first number be shown to the second?
-    pub fn by(may: impl Fn(&E164, &E164) -> bool + Send + Sync + 'static) -> Self {
-        Shown(Some(Arc::new(may)))
+    /// `prefixes_for`: with which digits a number begins that may be shown to that one.
+    pub fn by(prefixes_for: impl Fn(&E164) -> CallerPrefixes + Send + Sync + 'static) -> Self {
+        Shown(Some(Arc::new(prefixes_for)))
     }
 
-    pub fn allows(&self, caller: &E164, to: &E164) -> bool {
-        self.0.as_ref().is_none_or(|may| may(caller, to))
+    pub fn to(&self, to: &E164) -> CallerPrefixes {
+        self.0.as_ref().map(|prefixes_for| prefixes_for(to)).unwrap_or_default()
     }
 }
 
@@ -177,7 +178,8 @@ impl Callers {
         at: Moment,
         is_open: impl Fn(Route) -> bool,
     ) -> Option<&Caller> {
-        let fits = |caller: &Caller| is_open(caller.route) && shown.allows(&caller.number, to);
+        let prefixes = shown.to(to);
+        let fits = |caller: &Caller| is_open(caller.route) && prefixes.allow(&caller.number);
         self.first(at, fits).or_else(|| self.next(at, &is_open))
     }
 
@@ -284,15 +286,26 @@ mod tests {
         let all = callers(&[1, 1]);
         let (first, second) = (all.all[0].number.clone(), all.all[1].number.clone());
         let french: E164 = "+33140000000".parse().unwrap();
-        let (forbidden, whom) = (first.clone(), french.clone());
-        let shown = Shown::by(move |caller, to| *caller != forbidden || *to != whom);
+        let but = |caller: &str| CallerPrefixes {
+            forbidden: vec![caller.to_owned()],
+            ..CallerPrefixes::default()
+        };
+        let (forbidden, whom) = (but(first.as_str()), french.clone());
+        let shown = Shown::by(move |to| {
+            if *to == whom {
+                forbidden.clone()
+            } else {
+                CallerPrefixes::default()
+            }
+        });
+        let none = Shown::by(move |_| but("+"));
         let next = |to: &E164, shown: &Shown| {
             let caller = all.next_to((to, shown), at(0), |_| true);
             caller.map(|caller| caller.number.clone())
         };
         assert_eq!(next(&french, &shown), Some(second));
         assert_eq!(next(&"+14155550100".parse().unwrap(), &shown), Some(first.clone()));
-        assert_eq!(next(&french, &Shown::by(|_, _| false)), Some(first.clone()));
+        assert_eq!(next(&french, &none), Some(first.clone()));
         assert_eq!(next(&french, &Shown::default()), Some(first));
     }
 

@@ -1,11 +1,6 @@
 //! What the rules in force want of a call while it is made, spoken and kept: of all of them together, the strictest.
-use super::{
-    Law,
-    facts::RestCause,
-    force::Scope,
-    rule::Says,
-};
-use entities::{agent::ConsentMode, law::DisclosureKind};
+use super::{Law, facts::RestCause, force::Scope, rule::Says};
+use entities::{agent::ConsentMode, law::DisclosureKind, values::Place};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeSet;
@@ -63,7 +58,25 @@ impl Law {
             duties.keep_years = duties.keep_years.max(rule.keep_years.unwrap_or(0).into());
             duties.add(&rule.id, &rule.says);
         }
+        if let Some(own) = scope.own {
+            duties.recording = strictest(duties.recording, self.recording_in(own, scope));
+        }
         duties
+    }
+
+    /// How it may be recorded at the end of whoever calls.
+    fn recording_in(&self, own: &Place, scope: Scope<'_>) -> ConsentMode {
+        let there = Scope {
+            places: std::slice::from_ref(own),
+            own: None,
+            ..scope
+        };
+        let entries = self.in_force(&there).into_iter();
+        let wanted = entries.filter_map(|entry| match entry.rule.says {
+            Says::Recording { consent } if !self.overrides(&entry.rule) => Some(consent),
+            _ => None,
+        });
+        wanted.fold(ConsentMode::None, strictest)
     }
 }
 

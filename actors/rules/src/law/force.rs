@@ -74,6 +74,8 @@ pub struct Scope<'a> {
     /// Empty: nowhere that is known, which is the strictest of all.
     pub places: &'a [Place],
     pub zones: &'a [Zone],
+    /// Where whoever calls is, as far as it is known. Its rules of recordings hold beside the person's, and no others.
+    pub own: Option<&'a Place>,
 }
 
 impl<'a> From<&'a Facts> for Scope<'a> {
@@ -86,6 +88,7 @@ impl<'a> From<&'a Facts> for Scope<'a> {
             vertical: facts.vertical,
             places: &facts.places,
             zones: &facts.zones,
+            own: None,
         }
     }
 }

@@ -225,16 +225,20 @@ fn consent(says: &Says, facts: &Facts) -> Verdict {
         any_of,
         automated_voice,
         max_age_days,
+        contract_max_age_days,
         newer_than_register,
         unless_register,
     } = says
     else {
         return Verdict::Never;
     };
+    let is_young =
+        |consent: &ConsentFact, most: Option<u32>| most.is_none_or(|days| !is_older(consent.given_at, days, facts.at));
     let is_enough = |consent: &ConsentFact| {
         any_of.iter().any(|needed| suffices(consent.tier, *needed))
             && (!automated_voice || consent.covers_automated_voice)
-            && max_age_days.is_none_or(|days| !is_older(consent.given_at, days, facts.at))
+            && is_young(consent, *max_age_days)
+            && (consent.tier != ConsentTier::ExistingContract || is_young(consent, *contract_max_age_days))
             && newer_than_register
                 .as_deref()
                 .is_none_or(|name| !is_taken_back(consent, name, facts))

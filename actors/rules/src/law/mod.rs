@@ -20,6 +20,7 @@ pub mod places;
 mod read;
 pub mod record;
 mod rule;
+mod shown;
 mod span;
 mod stricter;
 mod terms;
@@ -36,6 +37,7 @@ pub use read::LawError;
 pub use rule::{
     Confidence, FreshRegister, GateKind, IdentityField, LawRule, Listed, Says, Where, suffices,
 };
+pub use shown::CallerPrefixes;
 pub use span::Span;
 pub use terms::{Judged, LegalRecord, LegalTerms, Whom};
 pub use tighten::{OperatorLaw, Override};

@@ -114,6 +114,9 @@ pub enum Says {
         automated_voice: bool,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         max_age_days: Option<u32>,
+        /// The same of a contract, where one is enough.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        contract_max_age_days: Option<u32>,
         /// An entry in this register takes back all consents before it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         newer_than_register: Option<String>,

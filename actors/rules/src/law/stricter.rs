@@ -158,6 +158,7 @@ fn consent(base: &Says, own: &Says) -> bool {
             any_of,
             automated_voice,
             max_age_days,
+            contract_max_age_days,
             newer_than_register,
             unless_register,
         },
@@ -165,6 +166,7 @@ fn consent(base: &Says, own: &Says) -> bool {
             any_of: own_any_of,
             automated_voice: own_voice,
             max_age_days: own_age,
+            contract_max_age_days: own_contract_age,
             newer_than_register: own_register,
             unless_register: own_unless,
         },
@@ -181,6 +183,7 @@ fn consent(base: &Says, own: &Says) -> bool {
     own_any_of.iter().all(enough)
         && (*own_voice || !automated_voice)
         && no_more(*own_age, *max_age_days)
+        && no_more(*own_contract_age, *contract_max_age_days)
         && (newer_than_register.is_none() || newer_than_register == own_register)
         && unless
 }

@@ -1,18 +1,19 @@
 //! What a campaign, a call or a message is in the words of the law, and what is known of one person: the facts of an attempt are made
 //! of both.
 use super::{
-    Asked, GateKind, Judgement, Law, Scope,
+    Asked, CallerPrefixes, GateKind, Judgement, Law, Scope,
     facts::{
         AbandonmentFact, CallerFact, Facts, IdentityFact, ReassignedFact, RegisterFact, RestFact,
     },
-    judge, places_of,
+    judge,
+    places::clocks,
+    places_of,
     rule::Says,
 };
 use crate::{
     consent::standing::{self, Wanted},
     conversation::disclosure::{self, OPT_OUT_KEY},
     eligibility::ContactRecord,
-    zone,
 };
 use entities::{
     abandonment::AbandonmentLimit,
@@ -35,6 +36,8 @@ pub struct LegalTerms {
     pub identity: IdentityFact,
     /// The workspace's, for whoever is nowhere that is known.
     pub zone: Zone,
+    /// Where the workspace is: a recording is made there, too.
+    pub own: Option<Place>,
     /// BCP 47, in which it is spoken or written.
     pub language: String,
     pub is_cloned_voice: bool,
@@ -117,7 +120,7 @@ impl LegalTerms {
             Some(number) => places_of(number, whom.region),
             None => super::places::of_region(whom.region),
         };
-        let zones = self.zones(whom, &places);
+        let zones = self.zones(whom);
         Facts {
             at,
             channel: self.channel,
@@ -145,17 +148,9 @@ impl LegalTerms {
         }
     }
 
-    /// The clocks that count: those of the person, if they were said, else of the number, else of the places, else the workspace's.
-    fn zones(&self, whom: Whom<'_>, places: &[Place]) -> Vec<Zone> {
-        if let Some(zone) = whom.timezone {
-            return vec![zone];
-        }
-        let of_number = whom.number.map(zone::candidates).unwrap_or_default();
-        let of_number: Vec<Zone> = of_number.iter().map(|zone| Zone::from(*zone)).collect();
-        if !of_number.is_empty() {
-            return of_number;
-        }
-        match super::places::zones_of(places) {
+    /// The clocks that count ([`clocks`]); where nobody knows any, the workspace's.
+    fn zones(&self, whom: Whom<'_>) -> Vec<Zone> {
+        match clocks(whom.number, whom.timezone, whom.region) {
             zones if zones.is_empty() => vec![self.zone],
             zones => zones,
         }
@@ -178,27 +173,12 @@ impl LegalTerms {
         }
     }
 
-    /// May that number of ours be shown there, by where it begins?
-    pub fn may_show(&self, caller: &E164, to: &E164, at: Moment) -> bool {
-        let whom = Whom {
-            number: Some(to),
-            ..Whom::default()
-        };
-        let facts = self.facts(whom, &ContactRecord::default(), None, at);
-        let mut rules = self.law.rules_for(&facts).into_iter().filter(|rule| !self.law.overrides(rule));
-        let begins = |prefix: &String| caller.as_str().starts_with(prefix.as_str());
-        !self.is_enforced
-            || rules.all(|rule| match &rule.says {
-                Says::CallerId {
-                    forbidden_prefixes,
-                    required_prefixes,
-                    ..
-                } => {
-                    !forbidden_prefixes.iter().any(begins)
-                        && (required_prefixes.is_empty() || required_prefixes.iter().any(begins))
-                }
-                _ => true,
-            })
+    /// With which digits a number of ours begins that may be shown to that one.
+    pub fn prefixes_for(&self, to: &E164, at: Moment) -> CallerPrefixes {
+        match self.is_enforced {
+            true => self.law.caller_prefixes(&self.scope(&places_of(to, None).0, at)),
+            false => CallerPrefixes::default(),
+        }
     }
 
     /// What the law allows of abandoned calls in these places.
@@ -206,16 +186,7 @@ impl LegalTerms {
         if !self.is_enforced {
             return Vec::new();
         }
-        let scope = Scope {
-            at,
-            channel: self.channel,
-            purpose: self.legal.purpose,
-            audience: self.legal.audience,
-            vertical: self.legal.vertical,
-            places,
-            zones: &[],
-        };
-        let duties = self.law.spoken(scope).abandonment.into_iter();
+        let duties = self.law.spoken(self.scope(places, at)).abandonment.into_iter();
         duties
             .map(|duty| AbandonmentLimit {
                 limit_permille: duty.limit_permille,
@@ -223,6 +194,20 @@ impl LegalTerms {
                 hours: duty.hours,
             })
             .collect()
+    }
+
+    /// In these places, by whichever clock.
+    fn scope<'a>(&self, places: &'a [Place], at: Moment) -> Scope<'a> {
+        Scope {
+            at,
+            channel: self.channel,
+            purpose: self.legal.purpose,
+            audience: self.legal.audience,
+            vertical: self.legal.vertical,
+            places,
+            zones: &[],
+            own: None,
+        }
     }
 
     /// What is spoken in a talk, and how it may be recorded. `is_ours`: we have called.
@@ -237,7 +222,10 @@ impl LegalTerms {
             ..CallLegal::default()
         };
         if self.is_enforced {
-            let duties = self.law.spoken(facts);
+            let duties = self.law.spoken(Scope {
+                own: self.own.as_ref(),
+                ..Scope::from(facts)
+            });
             bound.recording = Some(duties.recording);
             // Whoever calls us, or opens a page of ours, is on no list that could call again.
             let mut kinds: Vec<DisclosureKind> = duties.disclosures.into_iter().collect();

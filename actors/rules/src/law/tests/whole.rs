@@ -1,7 +1,8 @@
 //! The pack as a whole: the linter, and what has no single rule.
 use super::sample::Row;
 use crate::law::{
-    GateKind, Law, LawError, Pack, Texts, UNDECIDED, Verdict, check, judge, lint, of_version, pack, places,
+    Duties, GateKind, Law, LawError, Pack, Scope, Texts, UNDECIDED, Verdict, check, judge, lint, of_version, pack,
+    places,
 };
 use entities::{
     dnc::DncChannel,
@@ -243,6 +244,37 @@ fn duties_are_the_strictest_of_all_rules() {
     assert_eq!(british.abandonment.len(), 1);
     let french = law.spoken(&Row::read("FR 2026-12-01T12:00").facts(""));
     assert_eq!(french.declined_rest_hours, Some(1440));
+}
+
+/// Both ends of a call are recorded: where whoever calls is counts, for recordings alone.
+#[test]
+fn a_recording_is_made_at_both_ends() {
+    use entities::agent::ConsentMode;
+    let law = Law::untouched();
+    let place = |name: &str| name.parse::<Place>().unwrap();
+    for (person, own, expected) in [
+        ("US-NY", None, ConsentMode::Notice),
+        ("US-NY", Some("US"), ConsentMode::Notice),
+        ("US-NY", Some("US-CA"), ConsentMode::Verbal),
+        ("US-NY", Some("DE"), ConsentMode::Verbal),
+        ("US-CA", Some("US-NY"), ConsentMode::Verbal),
+    ] {
+        let facts = Row::read(&format!("{person} 2026-12-01T12:00")).facts("");
+        let own = own.map(place);
+        let found = law.spoken(Scope {
+            own: own.as_ref(),
+            ..Scope::from(&facts)
+        });
+        assert_eq!(found.recording, expected, "{person} {own:?}");
+        let alone = law.spoken(&facts);
+        assert_eq!(
+            Duties {
+                recording: alone.recording,
+                ..found
+            },
+            alone
+        );
+    }
 }
 
 #[test]
