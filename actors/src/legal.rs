@@ -10,7 +10,7 @@ use entities::{
     dnc::DncChannel,
     ids::{CampaignId, ConsentId, TenantId, VoiceId},
     law::{Legal, LegalPerson, Purpose, SandboxLaw},
-    legal_identity, rest, session, tenant,
+    legal_identity, number, rest, session, tenant,
     values::{Country, E164, Env, Moment, Place, Zone},
 };
 use rules::{
@@ -84,18 +84,26 @@ pub async fn of_campaign(deps: &Deps, db: &Connection, campaign: &Campaign) -> R
         (_, _) => None,
     };
     let agent = agent.or(drafted.as_ref().map(|agent| &agent.definition));
-    let calls = plan.channel == Channel::Phone;
+    let owner = (campaign.tenant_id, campaign.env);
     let mut from_numbers = plan.from_numbers.clone();
-    if calls && from_numbers.is_empty() {
-        from_numbers.extend(caller_id::default_of(db, (campaign.tenant_id, campaign.env)).await?);
+    if from_numbers.is_empty() {
+        from_numbers.extend(match plan.channel {
+            Channel::Phone => caller_id::default_of(db, owner).await?,
+            // Of the provider's own number, which it writes from where there is none, nothing is known.
+            Channel::Sms => number::default_of(db, owner.0, owner.1).await?,
+            Channel::Email => None,
+        });
     }
     let matter = Matter {
-        owner: (campaign.tenant_id, campaign.env),
+        owner,
         channel: plan.channel.dnc(),
         legal: plan.legal(),
         language: agent.map(|agent| agent.language.to_string()).unwrap_or_default(),
         voice_id: plan.voice_id.as_deref().or(agent.and_then(|agent| agent.voice_id.as_deref())).map(str::to_owned),
-        ring_seconds: if calls { RING_TIMEOUT_SECONDS } else { 0 },
+        ring_seconds: match plan.channel {
+            Channel::Phone => RING_TIMEOUT_SECONDS,
+            Channel::Sms | Channel::Email => 0,
+        },
         from_numbers,
         campaign: Some(campaign.id),
         wants_law: plan.sandbox_law == SandboxLaw::Enforce,
@@ -264,14 +272,15 @@ pub async fn learn(
     let numbers: BTreeSet<E164> = asked.iter().filter_map(|asked| asked.e164().cloned()).collect();
     let numbers: Vec<E164> = numbers.into_iter().collect();
     let consents = consent::of_people(db, owner, &addresses).await?;
-    let mut rests = rest::of_numbers(db, owner, &numbers).await?;
+    let rests = rest::of_numbers(db, owner, &numbers).await?;
     for asked in asked {
         let Some(record) = people.get_mut(&asked.address) else {
             continue;
         };
         record.legal.consents = consents.get(asked.address.as_str()).cloned().unwrap_or_default();
-        let own = asked.e164().and_then(|number| rests.remove(number)).unwrap_or_default();
-        record.legal.rests = own.into_iter().map(RestFact::from).collect();
+        // Several of them may have one number.
+        let own = asked.e164().and_then(|number| rests.get(number)).into_iter().flatten();
+        record.legal.rests = own.cloned().map(RestFact::from).collect();
     }
     let names = names(legal, asked, people, now);
     if !names.is_empty() {
@@ -324,7 +333,8 @@ async fn reassigned(
         let (Some(record), Some(number)) = (people.get(&asked.address), asked.e164()) else {
             continue;
         };
-        let facts = legal.facts(asked.whom(), record, None, now);
+        // Of the consent that it will rest on.
+        let facts = legal.judged(asked.whom(), record, None, now).facts;
         if let Some(consent) = &facts.consent
             && legal.law.asks_reassigned(&facts)
         {
@@ -334,10 +344,10 @@ async fn reassigned(
     if wanted.is_empty() {
         return Ok(());
     }
-    let mut found = deps.registers.reassigned(deps, owner, &wanted).await?;
+    let found = deps.registers.reassigned(deps, owner, &wanted).await?;
     for asked in asked {
         if let (Some(record), Some(number)) = (people.get_mut(&asked.address), asked.e164()) {
-            record.legal.reassigned = found.remove(number);
+            record.legal.reassigned = found.get(number).cloned();
         }
     }
     Ok(())

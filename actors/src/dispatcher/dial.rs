@@ -17,7 +17,8 @@ use entities::{
     changes::{Callable, CapSpan, Guard, KeyCall},
     contact::{Address, Model as Contact},
     ids::{DeliveryRowId, SessionId, TenantId, TrunkId},
-    session as sessions,
+    law::LegalPerson,
+    session::{self as sessions, CallLegal},
     values::{Cents, E164, Moment, Variables},
 };
 use rules::{
@@ -333,7 +334,17 @@ fn session_row(
         queue_ttl_seconds: SENT_BACK_TTL_SECONDS,
         timezone: contact.timezone,
         price_cents_per_minute: deps.limits.call_price_cents_per_minute,
-        options: queue.options.clone(),
+        options: sessions::Options {
+            // If a trunk sends it back it is judged once more, as what it is.
+            legal: Some(CallLegal {
+                person: LegalPerson {
+                    region: contact.region.clone(),
+                    consent_id: contact.consent_id,
+                },
+                ..CallLegal::default()
+            }),
+            ..queue.options.clone()
+        },
         ..sessions::Model::new(owner, id, (agent_id, agent_version), to_number, now)
     }
 }

@@ -5,7 +5,7 @@ use super::{
     facts::{
         AbandonmentFact, CallerFact, Facts, IdentityFact, ReassignedFact, RegisterFact, RestFact,
     },
-    judge, places_of,
+    judge, may_be_shown, places_of,
     rule::Says,
 };
 use crate::{
@@ -75,7 +75,7 @@ pub struct Judged {
 impl Judged {
     /// The first rule that says no and is not one of time: caps, rests and hours have answers of their own.
     pub fn first_bar(&self) -> Option<&Asked> {
-        let is_of_time = |kind| matches!(kind, GateKind::Rest | GateKind::Caps | GateKind::Hours | GateKind::Ring);
+        let is_of_time = |kind| matches!(kind, GateKind::Rest | GateKind::Caps | GateKind::Hours);
         self.judgement.noes().find(|asked| !is_of_time(asked.kind))
     }
 
@@ -129,7 +129,7 @@ impl LegalTerms {
             zones,
             seller: self.seller().map(str::to_owned),
             subject: self.legal.subject.as_deref().map(str::to_owned),
-            consent: self.consent(whom, &record.legal, at).map(standing::fact),
+            consent: self.covering(whom, &record.legal, at).first().copied().map(standing::fact),
             is_barred: record.is_barred,
             recent: record.recent.clone(),
             rests: record.legal.rests.clone(),
@@ -150,7 +150,7 @@ impl LegalTerms {
         if let Some(zone) = whom.timezone {
             return vec![zone];
         }
-        let of_number = whom.number.map(zone::candidates).unwrap_or_default();
+        let of_number = whom.number.map(zone::of_number).unwrap_or_default();
         let of_number: Vec<Zone> = of_number.iter().map(|zone| Zone::from(*zone)).collect();
         if !of_number.is_empty() {
             return of_number;
@@ -163,14 +163,38 @@ impl LegalTerms {
 
     /// What the law says of an attempt at `at`, with what that rests on.
     pub fn judged(&self, whom: Whom<'_>, record: &ContactRecord, caller: Option<&E164>, at: Moment) -> Judged {
-        let facts = self.facts(whom, record, caller, at);
+        let mut facts = self.facts(whom, record, caller, at);
+        // Whichever can be shown will be.
+        if caller.is_none() && self.callers.len() > 1 {
+            let may = |known: &&CallerFact| self.may_be_shown(&facts, &known.number);
+            let known = self.callers.iter().find(may).cloned();
+            if known.is_some() {
+                facts.caller = known;
+            }
+        }
+        let mut judgement = judge(&self.law, &facts);
+        // The best may lack what a rule asks for and another has: a contract, or a later day.
+        let others = self.covering(whom, &record.legal, at).into_iter().skip(1);
+        for other in others.take(OTHER_CONSENTS) {
+            if !lacks_consent(&judgement) {
+                break;
+            }
+            let tried = Facts {
+                consent: Some(standing::fact(other)),
+                ..facts.clone()
+            };
+            let said = judge(&self.law, &tried);
+            if !lacks_consent(&said) {
+                (facts, judgement) = (tried, said);
+            }
+        }
         let consent = facts.consent.as_ref().and_then(|fact| {
             let known = record.legal.consents.iter().find(|known| known.id == fact.id)?;
             Some((fact.id, known.version))
         });
         let newest = facts.rests.iter().map(|rest| rest.since).max();
         Judged {
-            judgement: judge(&self.law, &facts),
+            judgement,
             rest: whom.number.map(|number| (number.clone(), newest)),
             holds: self.law.holds(&facts),
             consent,
@@ -178,27 +202,13 @@ impl LegalTerms {
         }
     }
 
-    /// May that number of ours be shown there, by where it begins?
-    pub fn may_show(&self, caller: &E164, to: &E164, at: Moment) -> bool {
-        let whom = Whom {
-            number: Some(to),
-            ..Whom::default()
+    /// May that number of ours be shown in an attempt that is this one otherwise?
+    pub fn may_be_shown(&self, facts: &Facts, number: &E164) -> bool {
+        let facts = Facts {
+            caller: self.caller(Some(number)).cloned(),
+            ..facts.clone()
         };
-        let facts = self.facts(whom, &ContactRecord::default(), None, at);
-        let mut rules = self.law.rules_for(&facts).into_iter().filter(|rule| !self.law.overrides(rule));
-        let begins = |prefix: &String| caller.as_str().starts_with(prefix.as_str());
-        !self.is_enforced
-            || rules.all(|rule| match &rule.says {
-                Says::CallerId {
-                    forbidden_prefixes,
-                    required_prefixes,
-                    ..
-                } => {
-                    !forbidden_prefixes.iter().any(begins)
-                        && (required_prefixes.is_empty() || required_prefixes.iter().any(begins))
-                }
-                _ => true,
-            })
+        may_be_shown(&self.law, &facts)
     }
 
     /// What the law allows of abandoned calls in these places.
@@ -277,8 +287,8 @@ impl LegalTerms {
         }
     }
 
-    /// The best of those that cover it, or the one that was named.
-    fn consent<'r>(&self, whom: Whom<'_>, known: &'r LegalRecord, at: Moment) -> Option<&'r consent::Model> {
+    /// Those that cover it, the best first; of them the one that was named.
+    fn covering<'r>(&self, whom: Whom<'_>, known: &'r LegalRecord, at: Moment) -> Vec<&'r consent::Model> {
         let wanted = Wanted {
             seller: self.seller(),
             purpose: self.legal.purpose,
@@ -286,7 +296,7 @@ impl LegalTerms {
             named: whom.consent_id,
             at,
         };
-        standing::best(&known.consents, &wanted)
+        standing::covering(&known.consents, &wanted)
     }
 
     /// The number that is shown, or the first that could be.
@@ -296,6 +306,15 @@ impl LegalTerms {
             None => self.callers.first(),
         }
     }
+}
+
+/// Beside the best one so many consents of a person are tried.
+const OTHER_CONSENTS: usize = 7;
+
+/// Does a rule say no that another consent may make say yes?
+fn lacks_consent(judgement: &Judgement) -> bool {
+    let of_consent = |asked: &Asked| matches!(asked.kind, GateKind::Purpose | GateKind::Consent | GateKind::Register);
+    judgement.noes().any(of_consent)
 }
 
 impl Law {
