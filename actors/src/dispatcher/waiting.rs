@@ -102,12 +102,13 @@ impl State {
         legal::learn(deps, whose.owner, &legal, std::slice::from_ref(&asked), (&mut people, now)).await?;
         let mut record = people.remove(&whom).unwrap_or_default();
         let judged = legal.judged(asked.whom(), &record, row.from_number.as_ref(), at);
-        record.judgement = legal.is_enforced.then(|| judged.judgement.clone());
+        let behind_ms = deps.clock.times().behind_ms();
+        record.judgement = legal.is_enforced.then(|| legal.by_both_clocks(&judged, behind_ms));
         let guards = Guards {
             queue,
             direct: &direct_caps(&deps.limits),
             zone: self.zone,
-            behind_ms: deps.clock.times().behind_ms(),
+            behind_ms,
             law: legal::hours(&legal),
         };
         let hours = match waiting::ruling(&guards, &row, &record, at)? {

@@ -1,7 +1,7 @@
 //! What a campaign, a call or a message is in the words of the law, and what is known of one person: the facts of an attempt are made
 //! of both.
 use super::{
-    Asked, GateKind, Judgement, Law, Scope,
+    Asked, GateKind, Judgement, Law, Scope, UNDECIDED, Verdict,
     facts::{
         AbandonmentFact, CallerFact, Facts, IdentityFact, ReassignedFact, RegisterFact, RestFact,
     },
@@ -200,6 +200,34 @@ impl LegalTerms {
             consent,
             facts,
         }
+    }
+
+    /// What the verdicts on an attempt are where the wall clock is so far behind our time: caps and rests hold by both, and a rule's days
+    /// begin and end by the one that shows less. Else the guard of its commit would refuse what was planned, again and again.
+    pub fn by_both_clocks(&self, judged: &Judged, behind_ms: i64) -> Judgement {
+        let mut judgement = judged.judgement.clone();
+        if behind_ms <= 0 {
+            return judgement;
+        }
+        let wall = judged.facts.at.plus_millis(-behind_ms);
+        let facts = Facts {
+            at: wall,
+            ..judged.facts.clone()
+        };
+        for asked in judge(&self.law, &facts).asked {
+            if let (GateKind::Caps | GateKind::Rest, Verdict::Wait(Some(until))) = (asked.kind, asked.verdict) {
+                let verdict = Verdict::Wait(Some(until.plus_millis(behind_ms)));
+                judgement.asked.push(Asked { verdict, ..asked });
+            }
+        }
+        if wall < judged.holds.0 {
+            judgement.asked.push(Asked {
+                kind: GateKind::Caps,
+                rule: UNDECIDED.to_owned(),
+                verdict: Verdict::Wait(Some(judged.holds.0.plus_millis(behind_ms))),
+            });
+        }
+        judgement
     }
 
     /// May that number of ours be shown in an attempt that is this one otherwise?

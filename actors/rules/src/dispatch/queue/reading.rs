@@ -156,7 +156,12 @@ impl Queue {
             let mut record = known.cloned().unwrap_or_default();
             record.not_before = contact.not_before;
             let judged = self.judged_by_law(&contact, address.as_ref(), &record, now);
-            record.judgement = judged.as_ref().filter(|_| self.is_lawful()).map(|judged| judged.judgement.clone());
+            record.judgement = self
+                .legal
+                .as_ref()
+                .zip(judged.as_ref())
+                .filter(|(legal, _)| legal.is_enforced)
+                .map(|(legal, judged)| legal.by_both_clocks(judged, self.behind_ms));
             if !known_hours.contains_key(&contact.zone) {
                 known_hours.insert(contact.zone.clone(), self.rules.of(&contact.zone));
             }
