@@ -4,7 +4,7 @@ use super::{
 };
 use crate::{
     on_both,
-    world::{World, minutes},
+    world::{World, minutes, seconds},
 };
 use serde_json::{Value, json};
 
@@ -58,6 +58,8 @@ on_both! {
                 }
                 people.push(person(&number, dice.of(&["FR", "DE", "NL", "PL", "US-NY", "US-GA", "BR"])));
             }
+            // Under the rate limit of a key.
+            world.advance(seconds(1)).await;
             let path = draft(&tenant, &people, json!({})).await;
             let look = tenant.api.post(&format!("{path}/preflight"), json!({})).await.ok();
             let mut foreseen = Vec::new();

@@ -1,7 +1,7 @@
 //! Somebody takes a consent back, or wants no more calls, at the moment of the dial, in every order. Whatever comes first, nobody is
 //! called whose consent was gone by then. By hand with more: `CALLBOARD_TEST_RACES=1000`.
 use super::{
-    CALLER, barred, called, consent, contacts, draft, fates, law, mid_morning, person, revoke, run, seller, start,
+    CALLER, barred, called, consent, contacts, draft, eligibility, fates, law, mid_morning, person, revoke, run, seller, start,
 };
 use crate::{
     audit::{check, report},
@@ -146,7 +146,7 @@ on_both! {
         world.advance(minutes(10)).await;
         assert_eq!(fates(&tenant, &path).await, [barred(), called()]);
         let contact = contacts(&tenant, &path).await[0].clone();
-        assert_eq!(law(&super::eligibility(&tenant, &path, &contact).await, "fr.optin"), Some("never"));
+        assert_eq!(law(&eligibility(&tenant, &path, &contact).await, "fr.optin"), Some("never"));
     }
 
     /// The guard of the intent itself, whatever was planned.
