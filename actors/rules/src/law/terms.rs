@@ -1,7 +1,7 @@
 //! What a campaign, a call or a message is in the words of the law, and what is known of one person: the facts of an attempt are made
 //! of both.
 use super::{
-    Asked, GateKind, Judgement, Law, Scope,
+    Asked, GateKind, Judgement, Law, Scope, Verdict,
     facts::{
         AbandonmentFact, CallerFact, Facts, IdentityFact, ReassignedFact, RegisterFact, RestFact,
     },
@@ -19,12 +19,13 @@ use entities::{
     changes::{CapSpan, Guard, Lawful},
     consent,
     dnc::DncChannel,
-    ids::{ConsentId, TenantId},
+    ids::{CampaignId, ConsentId, TenantId},
     law::{DisclosureKind, Legal, LegalPerson, SandboxLaw},
     session::{CallLegal, Disclose, SafeHarbour},
     values::{E164, Env, Moment, Place, Zone},
 };
 use std::sync::Arc;
+use uuid::Uuid;
 
 /// The same for all people of a campaign.
 #[derive(Clone, Debug)]
@@ -33,6 +34,8 @@ pub struct LegalTerms {
     pub legal: Legal,
     pub channel: DncChannel,
     pub identity: IdentityFact,
+    /// Of the row that it comes from; 0: there is none.
+    pub identity_version: i32,
     /// The workspace's, for whoever is nowhere that is known.
     pub zone: Zone,
     /// BCP 47, in which it is spoken or written.
@@ -70,12 +73,33 @@ pub struct Judged {
     pub rest: Option<(E164, Option<Moment>)>,
     /// Between which moments no rule begins or ends that concerns it.
     pub holds: (Moment, Moment),
+    /// Of what is known of whoever calls.
+    pub identity_version: i32,
+}
+
+/// A message that is about to be handed over, for the record that proves it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OpenedMessage {
+    pub message: Uuid,
+    pub campaign_id: Option<CampaignId>,
+    /// The `n` of its intent.
+    pub dial_n: i32,
+    /// A number in E.164, or an e-mail address in lower case.
+    pub address: String,
+    pub bound: Bound,
+}
+
+/// What the law has said of a message, and whether that binds it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Bound {
+    pub judged: Judged,
+    pub is_lawful: bool,
 }
 
 impl Judged {
     /// The first rule that says no and is not one of time: caps, rests and hours have answers of their own.
     pub fn first_bar(&self) -> Option<&Asked> {
-        let is_of_time = |kind| matches!(kind, GateKind::Rest | GateKind::Caps | GateKind::Hours | GateKind::Ring);
+        let is_of_time = |kind| matches!(kind, GateKind::Rest | GateKind::Caps | GateKind::Hours);
         self.judgement.noes().find(|asked| !is_of_time(asked.kind))
     }
 
@@ -88,6 +112,10 @@ impl Judged {
             consent: self.consent,
             registers: registers.map(|register| (register.id, register.version)).collect(),
             rest: self.rest.clone(),
+            identity_version: self.identity_version,
+            caller: self.facts.caller.as_ref().map(|caller| {
+                (caller.number.clone(), caller.right_to_use.is_some(), caller.is_answered)
+            }),
             holds: self.holds,
         })
     }
@@ -129,7 +157,7 @@ impl LegalTerms {
             zones,
             seller: self.seller().map(str::to_owned),
             subject: self.legal.subject.as_deref().map(str::to_owned),
-            consent: self.consent(whom, &record.legal, at).map(standing::fact),
+            consent: self.consents(whom, &record.legal, at).first().map(|consent| standing::fact(consent)),
             is_barred: record.is_barred,
             recent: record.recent.clone(),
             rests: record.legal.rests.clone(),
@@ -161,22 +189,68 @@ impl LegalTerms {
         }
     }
 
-    /// What the law says of an attempt at `at`, with what that rests on.
+    /// What the law says of an attempt at `at`, with what that rests on: by the first of the consents that cover it with which it may be
+    /// made, and the first number that may be shown there.
     pub fn judged(&self, whom: Whom<'_>, record: &ContactRecord, caller: Option<&E164>, at: Moment) -> Judged {
-        let facts = self.facts(whom, record, caller, at);
+        let mut facts = self.facts(whom, record, caller, at);
+        let mut judgement = judge(&self.law, &facts);
+        let others = if caller.is_none() && is_no(&judgement, GateKind::CallerId) { self.callers.get(1..) } else { None };
+        for other in others.into_iter().flatten() {
+            let shown = Facts {
+                caller: Some(other.clone()),
+                ..facts.clone()
+            };
+            let found = judge(&self.law, &shown);
+            if !is_no(&found, GateKind::CallerId) {
+                (facts, judgement) = (shown, found);
+                break;
+            }
+        }
+        let needs_another = |judgement: &Judgement| {
+            [GateKind::Consent, GateKind::Register, GateKind::Reassigned].into_iter().any(|kind| is_no(judgement, kind))
+        };
+        if needs_another(&judgement) {
+            for consent in self.consents(whom, &record.legal, at).into_iter().skip(1) {
+                let other = Facts {
+                    consent: Some(standing::fact(consent)),
+                    ..facts.clone()
+                };
+                let found = judge(&self.law, &other);
+                if !needs_another(&found) {
+                    (facts, judgement) = (other, found);
+                    break;
+                }
+            }
+        }
         let consent = facts.consent.as_ref().and_then(|fact| {
             let known = record.legal.consents.iter().find(|known| known.id == fact.id)?;
             Some((fact.id, known.version))
         });
         let newest = facts.rests.iter().map(|rest| rest.since).max();
         Judged {
-            judgement: judge(&self.law, &facts),
+            judgement,
             rest: whom.number.map(|number| (number.clone(), newest)),
             holds: self.law.holds(&facts),
+            identity_version: self.identity_version,
             consent,
             facts,
         }
     }
+
+    pub fn judge(&self, facts: &Facts) -> Judgement {
+        judge(&self.law, facts)
+    }
+
+    /// Of somebody of whom only the places are known.
+    pub fn facts_of_places(&self, places: Vec<Place>, at: Moment) -> Facts {
+        let facts = self.facts(Whom::default(), &ContactRecord::default(), None, at);
+        Facts {
+            zones: self.zones(Whom::default(), &places),
+            places,
+            ..facts
+        }
+    }
+
 
     /// May that number of ours be shown there, by where it begins?
     pub fn may_show(&self, caller: &E164, to: &E164, at: Moment) -> bool {
@@ -277,8 +351,8 @@ impl LegalTerms {
         }
     }
 
-    /// The best of those that cover it, or the one that was named.
-    fn consent<'r>(&self, whom: Whom<'_>, known: &'r LegalRecord, at: Moment) -> Option<&'r consent::Model> {
+    /// Those that cover it, or the one that was named, the best first.
+    fn consents<'r>(&self, whom: Whom<'_>, known: &'r LegalRecord, at: Moment) -> Vec<&'r consent::Model> {
         let wanted = Wanted {
             seller: self.seller(),
             purpose: self.legal.purpose,
@@ -286,7 +360,7 @@ impl LegalTerms {
             named: whom.consent_id,
             at,
         };
-        standing::best(&known.consents, &wanted)
+        standing::covering(&known.consents, &wanted)
     }
 
     /// The number that is shown, or the first that could be.
@@ -311,4 +385,8 @@ impl Law {
         });
         caps.collect()
     }
+}
+
+fn is_no(judgement: &Judgement, kind: GateKind) -> bool {
+    judgement.verdict_of(kind).is_some_and(Verdict::is_no)
 }
