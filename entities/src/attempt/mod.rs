@@ -17,7 +17,7 @@ use crate::{
     boxed, bulk,
     connection::Connection,
     error::{Error, Result},
-    ids::{AttemptId, CampaignId, TenantId, TenantScoped},
+    ids::{AttemptId, CampaignId, ConsentId, TenantId, TenantScoped},
     page,
     values::{Env, Moment},
 };
@@ -85,6 +85,8 @@ pub struct Model {
     /// A keyed hash of the number, or of the address in lower case, in hex; `None` where the opening tells it. It stays when the
     /// content is blanked.
     pub number_hash: Option<String>,
+    /// Of an opening: the consent that it rests on, as the body names it. Not hashed for itself: the body is.
+    pub consent_id: Option<ConsentId>,
     /// When it was committed, by our time.
     pub at: Moment,
     /// JSON, as it was hashed.
@@ -123,6 +125,8 @@ pub struct New {
     pub dial_n: i32,
     pub campaign_id: Option<CampaignId>,
     pub number_hash: Option<String>,
+    /// The one that the body of an opening names.
+    pub consent_id: Option<ConsentId>,
     pub body: String,
     pub content: Option<String>,
     pub content_sha256: Option<String>,

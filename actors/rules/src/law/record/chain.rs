@@ -6,9 +6,10 @@
 //! of the body. Ids are written in lower case with hyphens, numbers in decimal, digests in lower-case hex.
 use entities::{
     attempt::{Model, New, RecordKind},
-    ids::{AttemptId, CampaignId, TenantId},
+    ids::{AttemptId, CampaignId, ConsentId, TenantId},
     values::{Env, Moment},
 };
+use serde::Deserialize;
 use sha2::{Digest, Sha256};
 use std::fmt::{self, Display, Write};
 
@@ -98,6 +99,7 @@ pub fn placed(new: New, before: (i64, &str), at: Moment) -> Model {
         dial_n: new.dial_n,
         campaign_id: new.campaign_id,
         number_hash: new.number_hash,
+        consent_id: new.consent_id,
         at,
         body: new.body,
         content: new.content,
@@ -107,6 +109,27 @@ pub fn placed(new: New, before: (i64, &str), at: Moment) -> Model {
     };
     row.hash = expected(&row);
     row
+}
+
+/// The consent that an opening rests on, as its body says. What cannot be read names none: its hash tells whether it was changed.
+pub fn consent_in(kind: RecordKind, body: &str) -> Option<ConsentId> {
+    #[derive(Deserialize)]
+    struct Opening {
+        facts: Facts,
+    }
+    #[derive(Deserialize)]
+    struct Facts {
+        consent: Option<Named>,
+    }
+    #[derive(Deserialize)]
+    struct Named {
+        id: ConsentId,
+    }
+    if kind != RecordKind::Attempt {
+        return None;
+    }
+    let opening: Opening = serde_json::from_str(body).ok()?;
+    Some(opening.facts.consent?.id)
 }
 
 /// The hash that a row must have.
@@ -138,6 +161,8 @@ pub enum Broken {
     Before,
     /// It says of a person something else than was recorded.
     Content,
+    /// It is found under another consent than its body names.
+    Consent,
     /// It says something else than was recorded.
     Hash,
 }
@@ -149,6 +174,7 @@ impl Display for Broken {
             Broken::Place => "does not stand behind the row before it: rows are missing, repeated or moved",
             Broken::Before => "does not hold the hash of the row before it",
             Broken::Content => "has a content that is not the one whose digest was recorded",
+            Broken::Consent => "stands under another consent than its body names",
             Broken::Hash => "is not as it was recorded: its hash is another",
         })
     }
@@ -161,9 +187,12 @@ pub fn check(row: &Model) -> Result<(), Broken> {
     if content.is_some() && content != row.content_sha256 {
         return Err(Broken::Content);
     }
-    match row.hash == expected(row) {
+    if row.hash != expected(row) {
+        return Err(Broken::Hash);
+    }
+    match row.consent_id == consent_in(row.kind, &row.body) {
         true => Ok(()),
-        false => Err(Broken::Hash),
+        false => Err(Broken::Consent),
     }
 }
 

@@ -1,4 +1,5 @@
 //! A row as it is exported, and the manifest of an export, which is signed.
+use super::chain::consent_in;
 use entities::{
     attempt::{Model, RecordKind},
     compliance_export::ExportFormat,
@@ -58,6 +59,7 @@ impl Line {
             dial_n: self.dial_n,
             campaign_id: self.campaign_id,
             number_hash: self.number_hash,
+            consent_id: consent_in(self.kind, self.body.get()),
             at: self.at,
             body: self.body.get().to_owned(),
             content: self.content.map(|content| content.get().to_owned()),

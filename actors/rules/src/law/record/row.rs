@@ -1,5 +1,5 @@
 //! From what is to be recorded to a row.
-use super::chain::digest;
+use super::chain::{consent_in, digest};
 use entities::{
     Error, Result,
     attempt::{New, RecordKind},
@@ -23,7 +23,7 @@ pub struct Subject {
 
 /// A row that says this, in as few letters as it takes.
 pub fn record<C: Serialize>(subject: Subject, body: &impl Serialize, content: Option<&C>) -> Result<New> {
-    let content = content.map(text).transpose()?;
+    let (body, content) = (text(body)?, content.map(text).transpose()?);
     Ok(New {
         tenant_id: subject.owner.0,
         env: subject.owner.1,
@@ -32,7 +32,8 @@ pub fn record<C: Serialize>(subject: Subject, body: &impl Serialize, content: Op
         dial_n: subject.dial_n,
         campaign_id: subject.campaign_id,
         number_hash: subject.number_hash,
-        body: text(body)?,
+        consent_id: consent_in(subject.kind, &body),
+        body,
         content_sha256: content.as_deref().map(digest),
         content,
     })
