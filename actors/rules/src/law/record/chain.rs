@@ -2,7 +2,7 @@
 //!
 //! The hash is SHA-256 over these texts, each after its length in bytes as four bytes, the highest first: the name of the form
 //! ([`FORM`]), the hash of the row before (empty for the first), tenant, env, n, kind, attempt_id, dial_n, campaign_id (empty: none),
-//! number_hash (empty: none), the time in Unix milliseconds, the SHA-256 of the content ([`NO_CONTENT`]: there is none), and the SHA-256
+//! number_hash (empty: none), email_hash (empty: none), the time in Unix milliseconds, the SHA-256 of the content ([`NO_CONTENT`]: there is none), and the SHA-256
 //! of the body. Ids are written in lower case with hyphens, numbers in decimal, digests in lower-case hex.
 use entities::{
     attempt::{Model, New, RecordKind},
@@ -45,6 +45,7 @@ pub struct Link<'a> {
     pub dial_n: i32,
     pub campaign_id: Option<CampaignId>,
     pub number_hash: Option<&'a str>,
+    pub email_hash: Option<&'a str>,
     pub at: Moment,
     pub body_sha256: &'a str,
     pub content_sha256: Option<&'a str>,
@@ -66,6 +67,7 @@ pub fn hash(before: &str, link: &Link<'_>) -> String {
         None => hasher.add(""),
     }
     hasher.add(link.number_hash.unwrap_or_default());
+    hasher.add(link.email_hash.unwrap_or_default());
     hasher.show(link.at.millis());
     hasher.add(link.content_sha256.unwrap_or(NO_CONTENT));
     hasher.add(link.body_sha256);
@@ -99,6 +101,7 @@ pub fn placed(new: New, before: (i64, &str), at: Moment) -> Model {
         dial_n: new.dial_n,
         campaign_id: new.campaign_id,
         number_hash: new.number_hash,
+        email_hash: new.email_hash,
         consent_id: new.consent_id,
         at,
         body: new.body,
@@ -143,6 +146,7 @@ fn expected(row: &Model) -> String {
         dial_n: row.dial_n,
         campaign_id: row.campaign_id,
         number_hash: row.number_hash.as_deref(),
+        email_hash: row.email_hash.as_deref(),
         at: row.at,
         body_sha256: &digest(&row.body),
         content_sha256: row.content_sha256.as_deref(),

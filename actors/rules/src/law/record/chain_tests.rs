@@ -16,6 +16,7 @@ fn new(at: u128) -> New {
         dial_n: 1,
         campaign_id: at.is_multiple_of(5).then(|| CampaignId(Uuid::from_u128(7))),
         number_hash: at.is_multiple_of(2).then(|| format!("{at:032x}")),
+        email_hash: at.is_multiple_of(4).then(|| format!("{:032x}", at + 1)),
         consent_id: None,
         body: format!(r#"{{"law":"2026-11-30","attempt_no":{at}}}"#),
         content_sha256: content.as_deref().map(digest),
@@ -49,6 +50,7 @@ const EDITS: &[(&str, Edit)] = &[
         row.campaign_id = Some(CampaignId(Uuid::from_u128(8)))
     }),
     ("whom it is about", |row| row.number_hash = Some("f".repeat(32))),
+    ("whose address it has", |row| row.email_hash = Some("e".repeat(32))),
     ("its consent", |row| {
         row.consent_id = Some(ConsentId(Uuid::from_u128(3)))
     }),
@@ -89,6 +91,7 @@ fn a_row_is_hashed_over_each_of_its_parts_with_its_length() {
         "1".into(),
         "00000000-0000-0000-0000-000000000007".into(),
         "0".repeat(32),
+        format!("{:032x}", 1),
         "0".into(),
         NO_CONTENT.into(),
         hex(&Sha256::digest(row.body.as_bytes())),

@@ -20,6 +20,7 @@ pub struct Line {
     pub dial_n: i32,
     pub campaign_id: Option<CampaignId>,
     pub number_hash: Option<String>,
+    pub email_hash: Option<String>,
     pub at: Moment,
     pub body: Box<RawValue>,
     /// Null: there was none, or it was blanked.
@@ -40,6 +41,7 @@ impl Line {
             dial_n: row.dial_n,
             campaign_id: row.campaign_id,
             number_hash: row.number_hash.clone(),
+            email_hash: row.email_hash.clone(),
             at: row.at,
             body: RawValue::from_string(row.body.clone())?,
             content: row.content.clone().map(RawValue::from_string).transpose()?,
@@ -59,6 +61,7 @@ impl Line {
             dial_n: self.dial_n,
             campaign_id: self.campaign_id,
             number_hash: self.number_hash,
+            email_hash: self.email_hash,
             consent_id: consent_in(self.kind, self.body.get()),
             at: self.at,
             body: self.body.get().to_owned(),

@@ -8,6 +8,13 @@ use entities::{
 };
 use serde::Serialize;
 
+/// Under what the person whom a row is about is found: keyed hashes of the number and of the address. Neither: another row tells it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Hashes {
+    pub number: Option<String>,
+    pub email: Option<String>,
+}
+
 /// What a row is about.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Subject {
@@ -17,8 +24,7 @@ pub struct Subject {
     /// The intent's own; 0 for what belongs to no single one.
     pub dial_n: i32,
     pub campaign_id: Option<CampaignId>,
-    /// Keyed hash of the number, or of the address.
-    pub number_hash: Option<String>,
+    pub hashes: Hashes,
 }
 
 /// A row that says this, in as few letters as it takes.
@@ -31,7 +37,8 @@ pub fn record<C: Serialize>(subject: Subject, body: &impl Serialize, content: Op
         attempt_id: subject.attempt_id,
         dial_n: subject.dial_n,
         campaign_id: subject.campaign_id,
-        number_hash: subject.number_hash,
+        number_hash: subject.hashes.number,
+        email_hash: subject.hashes.email,
         consent_id: consent_in(subject.kind, &body),
         body,
         content_sha256: content.as_deref().map(digest),
