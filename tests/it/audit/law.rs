@@ -165,7 +165,11 @@ pub fn whoever_was_reached_is_on_record(_: &Evidence, facts: &Facts<'_>) -> Vec<
         }
     }
     for message in &facts.messages {
-        let sends = sends.get(message.id).map_or(0, Vec::len);
+        // An answer of the service's own is no attempt.
+        let sends = match message.is_judged {
+            true => sends.get(message.id).map_or(0, Vec::len),
+            false => 0,
+        };
         let opened = count(&openings, message.id);
         if opened != sends {
             found.push(format!(
@@ -173,7 +177,14 @@ pub fn whoever_was_reached_is_on_record(_: &Evidence, facts: &Facts<'_>) -> Vec<
                 message.id
             ));
         }
-        if message.is_over() && opened > 0 && count(&outcomes, message.id) == 0 {
+        let closed = count(&outcomes, message.id);
+        if closed > 0 && opened == 0 {
+            found.push(format!(
+                "message {} was never tried, and {closed} outcomes of it are on record",
+                message.id
+            ));
+        }
+        if message.is_over() && opened > 0 && closed == 0 {
             found.push(format!(
                 "message {} is over, and no outcome of it is on record",
                 message.id
