@@ -193,7 +193,7 @@ pub async fn known(db: &Connection, owner: (TenantId, Env), fingerprints: &[Stri
 #[boxed]
 pub async fn last_used(db: &Connection, key: TenantScoped<ConsentId>) -> Result<Option<Moment>> {
     let backend = db.get_database_backend();
-    let mut text = String::from("SELECT MAX(at) FROM attempt_records WHERE consent_id = ");
+    let mut text = String::from("SELECT MAX(at) FROM attempt_records WHERE consent_id IS NOT NULL AND consent_id = ");
     let mut values: Vec<Value> = vec![key.id.into()];
     bulk::placeholder(&mut text, backend, 1);
     for (clause, value) in [

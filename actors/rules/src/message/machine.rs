@@ -335,14 +335,16 @@ pub(crate) fn end<M: Outgoing>(mut row: M, phase: M::Phase, now: Moment) -> (M, 
     effects.extend(finish_attempt(&row));
     // What was never to be handed over was no attempt.
     if row.seen().attempts > 0 {
-        effects.push(outcome(&row, now));
+        effects.extend(outcome(&row, now));
     }
     (row, effects)
 }
 
-/// What the record of attempts keeps of what became of it.
-pub(crate) fn outcome<M: Outgoing>(row: &M, now: Moment) -> Effect {
+/// What the record of attempts keeps of what became of it. `None`: the service answers somebody by itself (that STOP was understood),
+/// which is no attempt to reach them, so it has no opening either.
+pub(crate) fn outcome<M: Outgoing>(row: &M, now: Moment) -> Option<Effect> {
     let seen = row.seen();
+    seen.legal.as_ref()?;
     let body = OutcomeBody {
         status: format!("{:?}", seen.phase).to_lowercase(),
         reason: seen.error_code,
@@ -355,7 +357,7 @@ pub(crate) fn outcome<M: Outgoing>(row: &M, now: Moment) -> Effect {
         unless_undialled: None,
         body: Box::new(body),
     };
-    Fact::CloseAttempt(closing).into()
+    Some(Fact::CloseAttempt(closing).into())
 }
 
 /// Nothing was reported: its contact waits no longer.
