@@ -22,10 +22,10 @@ fn terms() -> LegalTerms {
     }
 }
 
-/// Source: X6 and AI Act, art. 50(4). Of any other voice it would not be true.
+/// Source: AI Act, art. 50(4). Of any other voice it would not be true.
 #[test]
 fn a_voice_is_told_to_be_a_copy_only_if_it_is_one() {
-    for place in ["US-DC", "DE", "BR"] {
+    for place in ["US-NY", "DE", "BR"] {
         for (is_cloned, is_ours) in [(false, true), (true, true), (false, false), (true, false)] {
             let facts = Facts {
                 is_cloned_voice: is_cloned,
@@ -43,8 +43,12 @@ fn a_voice_is_told_to_be_a_copy_only_if_it_is_one() {
 /// The key that is named is the one that counts.
 #[test]
 fn the_message_for_the_abandoned_names_the_agents_own_key() {
-    let facts = facts("US-DC 2026-12-01T12:00");
-    for (own, named) in [(None, "Press 9 to"), (Some("5"), "Press 5 to"), (Some("*"), "Press star to")] {
+    let facts = facts("US-NY 2026-12-01T12:00");
+    for (own, named) in [
+        (None, "Press 9 to"),
+        (Some("5"), "Press 5 to"),
+        (Some("*"), "Press star to"),
+    ] {
         let message = terms().safe_harbour(&facts, None, own).unwrap();
         assert!(message.text.contains(named), "{}", message.text);
     }
