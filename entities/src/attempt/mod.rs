@@ -17,7 +17,7 @@ use crate::{
     boxed, bulk,
     connection::Connection,
     error::{Error, Result},
-    ids::{AttemptId, CampaignId, TenantId, TenantScoped},
+    ids::{AttemptId, CampaignId, ConsentId, TenantId, TenantScoped},
     page,
     values::{Env, Moment},
 };
@@ -174,6 +174,25 @@ pub async fn of_person(
 ) -> Result<Vec<Model>> {
     let rows = owned(owner).filter(about(hashes));
     page::behind(db, rows, Column::N, Some(after), limit).await
+}
+
+/// When somebody with one of these hashes was last about to be reached by that consent; the opening of each attempt says by which.
+#[boxed]
+pub async fn last_by_consent(
+    db: &Connection,
+    owner: (TenantId, Env),
+    (hashes, consent): (&[String], ConsentId),
+) -> Result<Option<Moment>> {
+    let last = owned(owner)
+        .select_only()
+        .column_as(Column::At.max(), "last")
+        .filter(about(hashes))
+        .filter(Column::Kind.eq(RecordKind::Attempt))
+        .filter(Column::Body.contains(consent.0.to_string()))
+        .into_tuple::<Option<Moment>>()
+        .one(db)
+        .await?;
+    Ok(last.flatten())
 }
 
 /// Written out: only so do the databases see that the small index serves.
