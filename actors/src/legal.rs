@@ -161,11 +161,11 @@ pub fn body(law: &Law, judged: Judged, is_lawful: bool) -> AttemptBody {
     }
 }
 
-/// What the law wants of a call that is placed: what is spoken in it, and how it may be recorded.
-pub fn bind(deps: &Deps, row: &mut session::Model, legal: &LegalTerms, judged: &Judged) {
+/// What the law wants of a call that is placed: what is spoken in it, and how it may be recorded. `agent`: who talks in it.
+pub fn bind(deps: &Deps, row: &mut session::Model, (legal, judged): (&LegalTerms, &Judged), agent: &Definition) {
     let person = row.options.legal.take().map(|bound| bound.person).unwrap_or_default();
     row.options.legal = Some(legal.call(&judged.facts, person, true));
-    row.options.safe_harbour = legal.safe_harbour(&judged.facts, row.from_number.as_ref());
+    row.options.safe_harbour = legal.safe_harbour(&judged.facts, row.from_number.as_ref(), agent.opt_out.key.as_deref());
     if let (Some(message), Some(voice)) = (&row.options.safe_harbour, &row.voice_id) {
         standby::prepare(deps, row.tenant_id, (voice, &legal.language), &message.text);
     }

@@ -316,6 +316,8 @@ impl LegalTerms {
             // Whoever calls us, or opens a page of ours, is on no list that could call again.
             let mut kinds: Vec<DisclosureKind> = duties.disclosures.into_iter().collect();
             kinds.retain(|kind| is_ours || matches!(kind, DisclosureKind::Ai | DisclosureKind::Name | DisclosureKind::ClonedVoice));
+            // Said of another voice it would not be true.
+            kinds.retain(|kind| facts.is_cloned_voice || *kind != DisclosureKind::ClonedVoice);
             bound.disclose = (!kinds.is_empty()).then_some(Disclose {
                 kinds,
                 repeat_minutes: duties.repeat_minutes,
@@ -324,15 +326,16 @@ impl LegalTerms {
         bound
     }
 
-    /// What somebody hears who has answered and whom no agent takes in time, where the law limits how often that may happen.
-    pub fn safe_harbour(&self, facts: &Facts, caller: Option<&E164>) -> Option<SafeHarbour> {
+    /// What somebody hears who has answered and whom no agent takes in time, where the law limits how often that may happen. `key`: the
+    /// agent's own by which one opts out.
+    pub fn safe_harbour(&self, facts: &Facts, caller: Option<&E164>, key: Option<&str>) -> Option<SafeHarbour> {
         if !self.is_enforced {
             return None;
         }
         // Only where it must be said within some time.
         self.law.spoken(facts).first_sound_ms?;
         let number = self.identity.toll_free_number.as_ref().or(self.identity.callback_number.as_ref());
-        let text = disclosure::safe_harbour(&self.language, self.seller()?, number.or(caller)?, Some(OPT_OUT_KEY))?;
+        let text = disclosure::safe_harbour(&self.language, self.seller()?, number.or(caller)?, Some(key.unwrap_or(OPT_OUT_KEY)))?;
         Some(SafeHarbour { text })
     }
 
@@ -390,3 +393,7 @@ impl Law {
 fn is_no(judgement: &Judgement, kind: GateKind) -> bool {
     judgement.verdict_of(kind).is_some_and(Verdict::is_no)
 }
+
+#[cfg(test)]
+#[path = "terms_tests.rs"]
+mod tests;
