@@ -27,6 +27,8 @@ fn records() -> TableCreateStatement {
         integer("dial_n"),
         uuid_null("campaign_id"),
         text_null("number_hash"),
+        text_null("email_hash"),
+        uuid_null("consent_id"),
         big_integer("at"),
         text("body"),
         text_null("content"),
@@ -100,6 +102,9 @@ const STATEMENTS: &[&str] = &[
     "CREATE INDEX attempt_records_attempt ON attempt_records (attempt_id)",
     // Only openings and wishes say whom they are about; what follows an opening is found by it.
     "CREATE INDEX attempt_records_person ON attempt_records (tenant_id, env, number_hash, n) WHERE number_hash IS NOT NULL",
+    "CREATE INDEX attempt_records_address ON attempt_records (tenant_id, env, email_hash, n) WHERE email_hash IS NOT NULL",
+    // When a consent was last used: so long it is kept.
+    "CREATE INDEX attempt_records_consent ON attempt_records (tenant_id, env, consent_id, at) WHERE consent_id IS NOT NULL",
     "CREATE INDEX compliance_exports_list ON compliance_exports (tenant_id, env, id)",
     "CREATE INDEX compliance_exports_running ON compliance_exports (tenant_id) WHERE status = 'running'",
 ];

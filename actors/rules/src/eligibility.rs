@@ -138,11 +138,10 @@ pub fn ask(
     now: Moment,
 ) -> Verdict {
     if let Some(kind) = rule.gate() {
-        let verdict = lawful(record, kind, now);
         return match rule {
-            // How long phones ring is the other thing that whoever calls has to mend.
-            Rule::Disclosure => strictest(verdict, lawful(record, GateKind::Ring, now)),
-            _ => verdict,
+            // How long it rings is said where it is called, as what is spoken is.
+            Rule::Disclosure => strictest(lawful(record, kind, now), lawful(record, GateKind::Ring, now)),
+            _ => lawful(record, kind, now),
         };
     }
     match rule {
@@ -239,10 +238,17 @@ fn lawful(record: &ContactRecord, kind: GateKind, now: Moment) -> Verdict {
     }
 }
 
+/// Longer than this a contact does not wait for a rest that the law gives: the caps themselves look back for 30 days.
+const LONGEST_WAIT_SECONDS: i64 = 31 * 24 * 3600;
+
 /// The law's caps, and the rest that it gives somebody.
 fn capped_by_law(record: &ContactRecord, terms: &Terms<'_>, now: Moment) -> Verdict {
     let asked = [GateKind::Caps, GateKind::Rest].map(|kind| lawful(record, kind, now));
     match asked.into_iter().fold(Verdict::Yes, strictest) {
+        // Nobody waits for a rest of a year.
+        Verdict::Wait(Some(until)) if until > now.plus_seconds(LONGEST_WAIT_SECONDS) => {
+            Verdict::Never(SkipReason::DailyCapReached)
+        }
         Verdict::Wait(Some(until))
             if terms.caps.on_cap == OnCap::Skip || terms.ends_at.is_some_and(|end| until >= end) =>
         {

@@ -285,6 +285,11 @@ fn merge(first: &mut Model, second: Model) {
     first.email = first.email.take().or(second.email);
     first.first_name = first.first_name.take().or(second.first_name);
     first.last_name = first.last_name.take().or(second.last_name);
+    first.consent_id = first.consent_id.or(second.consent_id);
+    if first.region.is_none() && second.region.is_some() {
+        // The laws of that place hold, too, and its group says so.
+        (first.region, first.zone) = (second.region, second.zone);
+    }
     for (name, value) in second.variables.0 {
         if first.variables.0.len() < Variables::MAX {
             first.variables.0.entry(name).or_insert(value);

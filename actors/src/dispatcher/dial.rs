@@ -183,7 +183,15 @@ pub async fn dial(
         ..session_row(deps, (queue, &agent), &contact, id, number, now)
     };
     if let (Some(legal), Some(judged)) = (&queue.legal, &judged) {
-        legal::bind(deps, &mut row, legal, judged);
+        let person = LegalPerson {
+            region: contact.region.clone(),
+            consent_id: contact.consent_id,
+        };
+        row.options.legal = Some(CallLegal {
+            person,
+            ..CallLegal::default()
+        });
+        legal::bind(deps, &mut row, (legal, judged), &agent.definition);
     }
     let (session, effects) = Session::dialed(row, deps.base_url.clone(), at);
     let command = contact::machine::Command::Dispatch {
@@ -334,17 +342,7 @@ fn session_row(
         queue_ttl_seconds: SENT_BACK_TTL_SECONDS,
         timezone: contact.timezone,
         price_cents_per_minute: deps.limits.call_price_cents_per_minute,
-        options: sessions::Options {
-            // If a trunk sends it back it is judged once more, as what it is.
-            legal: Some(CallLegal {
-                person: LegalPerson {
-                    region: contact.region.clone(),
-                    consent_id: contact.consent_id,
-                },
-                ..CallLegal::default()
-            }),
-            ..queue.options.clone()
-        },
+        options: queue.options.clone(),
         ..sessions::Model::new(owner, id, (agent_id, agent_version), to_number, now)
     }
 }

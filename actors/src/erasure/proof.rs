@@ -8,7 +8,7 @@ use entities::{
     consent as consents,
     ids::AttemptId,
 };
-use rules::{barred::Whom, commit::Commit};
+use rules::{barred::Whom, commit::Commit, law::record::Hashes};
 
 impl Job<'_> {
     pub(super) async fn proof(&mut self) -> Result<()> {
@@ -71,16 +71,30 @@ impl Job<'_> {
         }
     }
 
+    fn hashes(&self) -> Hashes {
+        let hash = Some(self.row.whom_hash.clone());
+        match &self.whom {
+            Whom::Number(_) => Hashes {
+                number: hash,
+                email: None,
+            },
+            Whom::Email(_) => Hashes {
+                number: None,
+                email: hash,
+            },
+        }
+    }
+
     async fn blank(&mut self, places: Vec<i64>) -> Result<()> {
         let (owner, id) = (self.owner(), self.row.id);
-        let (hash, by) = (self.row.whom_hash.clone(), self.row.created_by.clone());
+        let (hashes, by) = (self.hashes(), self.row.created_by.clone());
         let blanking = self.deps.writer.run(owner.0, move |db| {
-            let (places, hash, by) = (places.clone(), hash.clone(), by.clone());
+            let (places, hashes, by) = (places.clone(), hashes.clone(), by.clone());
             Box::pin(async move {
                 let blanked = attempt::blank(db, owner, &places).await?;
                 let mut commit = Commit::default();
                 if blanked > 0 {
-                    let told = attempts::erased(owner, id, Some(hash), (&places, Some(by)))?;
+                    let told = attempts::erased(owner, id, hashes, (&places, Some(by)))?;
                     commit.changes.attempt_records.push(told);
                 }
                 Ok((blanked, commit))

@@ -84,7 +84,7 @@ pub async fn check(deps: &Deps, row: Model, language: &str, if_closed: IfClosed)
     }
     let judged = legal.judged(asked.whom(), &record, row.from_number.as_ref(), starts);
     if legal.is_enforced {
-        legal::permits(&legal, &judged)?;
+        legal::permits(&legal, &judged, row.scheduled_at.is_some_and(|at| at > now))?;
         record.judgement = Some(judged.judgement);
     }
     let rules = Rules::direct(row.env, tenant.timezone).under(legal::hours(&legal));

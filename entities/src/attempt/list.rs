@@ -1,5 +1,5 @@
 //! Attempts as they are looked for: by whom they were about, by campaign, by time.
-use super::{Column, Model, RecordKind, about, chain, first_since, owned};
+use super::{BOTH, Column, Model, RecordKind, about, chain, first_since, merged, owned};
 use crate::{
     boxed,
     connection::Connection,
@@ -84,9 +84,6 @@ async fn between(
     let mut rows = owned(owner)
         .filter(Column::Kind.eq(RecordKind::Attempt))
         .filter(Column::N.between(from, to));
-    if !filter.hashes.is_empty() {
-        rows = rows.filter(about(&filter.hashes));
-    }
     if let Some(id) = filter.attempt_id {
         rows = rows.filter(Column::AttemptId.eq(id));
     }
@@ -94,5 +91,13 @@ async fn between(
         rows = rows.filter(Column::CampaignId.eq(campaign));
     }
     let order = if newest_first { Order::Desc } else { Order::Asc };
-    Ok(rows.order_by(Column::N, order).limit(limit).all(db).await?)
+    let rows = rows.order_by(Column::N, order).limit(limit);
+    if filter.hashes.is_empty() {
+        return Ok(rows.all(db).await?);
+    }
+    let mut found = Vec::new();
+    for by in BOTH {
+        found.extend(rows.clone().filter(about(by, &filter.hashes)).all(db).await?);
+    }
+    Ok(merged(found, newest_first, limit))
 }

@@ -37,7 +37,7 @@ pub use rule::{
     Confidence, FreshRegister, GateKind, IdentityField, LawRule, Listed, Says, Where, suffices,
 };
 pub use span::Span;
-pub use terms::{Judged, LegalRecord, LegalTerms, Whom};
+pub use terms::{Bound, Judged, LegalRecord, LegalTerms, OpenedMessage, Whom};
 pub use tighten::{OperatorLaw, Override};
 
 #[cfg(test)]

@@ -19,12 +19,13 @@ use entities::{
     changes::{CapSpan, Guard, Lawful},
     consent,
     dnc::DncChannel,
-    ids::{ConsentId, TenantId},
+    ids::{CampaignId, ConsentId, TenantId},
     law::{DisclosureKind, Legal, LegalPerson, SandboxLaw},
     session::{CallLegal, Disclose, SafeHarbour},
     values::{E164, Env, Moment, Place, Zone},
 };
 use std::sync::Arc;
+use uuid::Uuid;
 
 /// The same for all people of a campaign.
 #[derive(Clone, Debug)]
@@ -33,6 +34,8 @@ pub struct LegalTerms {
     pub legal: Legal,
     pub channel: DncChannel,
     pub identity: IdentityFact,
+    /// Of the row that it comes from; 0: there is none.
+    pub identity_version: i32,
     /// The workspace's, for whoever is nowhere that is known.
     pub zone: Zone,
     /// BCP 47, in which it is spoken or written.
@@ -70,6 +73,27 @@ pub struct Judged {
     pub rest: Option<(E164, Option<Moment>)>,
     /// Between which moments no rule begins or ends that concerns it.
     pub holds: (Moment, Moment),
+    /// Of what is known of whoever calls.
+    pub identity_version: i32,
+}
+
+/// A message that is about to be handed over, for the record that proves it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OpenedMessage {
+    pub message: Uuid,
+    pub campaign_id: Option<CampaignId>,
+    /// The `n` of its intent.
+    pub dial_n: i32,
+    /// A number in E.164, or an e-mail address in lower case.
+    pub address: String,
+    pub bound: Bound,
+}
+
+/// What the law has said of a message, and whether that binds it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Bound {
+    pub judged: Judged,
+    pub is_lawful: bool,
 }
 
 impl Judged {
@@ -88,6 +112,10 @@ impl Judged {
             consent: self.consent,
             registers: registers.map(|register| (register.id, register.version)).collect(),
             rest: self.rest.clone(),
+            identity_version: self.identity_version,
+            caller: self.facts.caller.as_ref().map(|caller| {
+                (caller.number.clone(), caller.right_to_use.is_some(), caller.is_answered)
+            }),
             holds: self.holds,
         })
     }
@@ -129,7 +157,7 @@ impl LegalTerms {
             zones,
             seller: self.seller().map(str::to_owned),
             subject: self.legal.subject.as_deref().map(str::to_owned),
-            consent: self.covering(whom, &record.legal, at).first().copied().map(standing::fact),
+            consent: self.consents(whom, &record.legal, at).first().map(|consent| standing::fact(consent)),
             is_barred: record.is_barred,
             recent: record.recent.clone(),
             rests: record.legal.rests.clone(),
@@ -161,31 +189,37 @@ impl LegalTerms {
         }
     }
 
-    /// What the law says of an attempt at `at`, with what that rests on.
+    /// What the law says of an attempt at `at`, with what that rests on: by the first of the consents that cover it with which it may be
+    /// made, and the first number that may be shown there.
     pub fn judged(&self, whom: Whom<'_>, record: &ContactRecord, caller: Option<&E164>, at: Moment) -> Judged {
         let mut facts = self.facts(whom, record, caller, at);
-        // Whichever can be shown will be.
-        if caller.is_none() && self.callers.len() > 1 {
-            let may = |known: &&CallerFact| self.may_be_shown(&facts, &known.number);
-            let known = self.callers.iter().find(may).cloned();
-            if known.is_some() {
-                facts.caller = known;
-            }
-        }
         let mut judgement = judge(&self.law, &facts);
-        // The best may lack what a rule asks for and another has: a contract, or a later day.
-        let others = self.covering(whom, &record.legal, at).into_iter().skip(1);
-        for other in others.take(OTHER_CONSENTS) {
-            if !lacks_consent(&judgement) {
-                break;
-            }
-            let tried = Facts {
-                consent: Some(standing::fact(other)),
+        let others = if caller.is_none() && is_no(&judgement, GateKind::CallerId) { self.callers.get(1..) } else { None };
+        for other in others.into_iter().flatten() {
+            let shown = Facts {
+                caller: Some(other.clone()),
                 ..facts.clone()
             };
-            let said = judge(&self.law, &tried);
-            if !lacks_consent(&said) {
-                (facts, judgement) = (tried, said);
+            let found = judge(&self.law, &shown);
+            if !is_no(&found, GateKind::CallerId) {
+                (facts, judgement) = (shown, found);
+                break;
+            }
+        }
+        let needs_another = |judgement: &Judgement| {
+            [GateKind::Consent, GateKind::Register, GateKind::Reassigned].into_iter().any(|kind| is_no(judgement, kind))
+        };
+        if needs_another(&judgement) {
+            for consent in self.consents(whom, &record.legal, at).into_iter().skip(1) {
+                let other = Facts {
+                    consent: Some(standing::fact(consent)),
+                    ..facts.clone()
+                };
+                let found = judge(&self.law, &other);
+                if !needs_another(&found) {
+                    (facts, judgement) = (other, found);
+                    break;
+                }
             }
         }
         let consent = facts.consent.as_ref().and_then(|fact| {
@@ -197,8 +231,30 @@ impl LegalTerms {
             judgement,
             rest: whom.number.map(|number| (number.clone(), newest)),
             holds: self.law.holds(&facts),
+            identity_version: self.identity_version,
             consent,
             facts,
+        }
+    }
+
+    pub fn judge(&self, facts: &Facts) -> Judgement {
+        judge(&self.law, facts)
+    }
+
+    /// Of somebody of whom only the places are known.
+    pub fn facts_of_places(&self, places: Vec<Place>, at: Moment) -> Facts {
+        let facts = Facts {
+            zones: self.zones(Whom::default(), &places),
+            places,
+            ..self.facts(Whom::default(), &ContactRecord::default(), None, at)
+        };
+        let may = |known: &&CallerFact| self.may_be_shown(&facts, &known.number);
+        match self.callers.iter().find(may).cloned() {
+            Some(shown) => Facts {
+                caller: Some(shown),
+                ..facts
+            },
+            None => facts,
         }
     }
 
@@ -280,6 +336,8 @@ impl LegalTerms {
             // Whoever calls us, or opens a page of ours, is on no list that could call again.
             let mut kinds: Vec<DisclosureKind> = duties.disclosures.into_iter().collect();
             kinds.retain(|kind| is_ours || matches!(kind, DisclosureKind::Ai | DisclosureKind::Name | DisclosureKind::ClonedVoice));
+            // Said of another voice it would not be true.
+            kinds.retain(|kind| facts.is_cloned_voice || *kind != DisclosureKind::ClonedVoice);
             bound.disclose = (!kinds.is_empty()).then_some(Disclose {
                 kinds,
                 repeat_minutes: duties.repeat_minutes,
@@ -288,15 +346,16 @@ impl LegalTerms {
         bound
     }
 
-    /// What somebody hears who has answered and whom no agent takes in time, where the law limits how often that may happen.
-    pub fn safe_harbour(&self, facts: &Facts, caller: Option<&E164>) -> Option<SafeHarbour> {
+    /// What somebody hears who has answered and whom no agent takes in time, where the law limits how often that may happen. `key`: the
+    /// agent's own by which one opts out.
+    pub fn safe_harbour(&self, facts: &Facts, caller: Option<&E164>, key: Option<&str>) -> Option<SafeHarbour> {
         if !self.is_enforced {
             return None;
         }
         // Only where it must be said within some time.
         self.law.spoken(facts).first_sound_ms?;
         let number = self.identity.toll_free_number.as_ref().or(self.identity.callback_number.as_ref());
-        let text = disclosure::safe_harbour(&self.language, self.seller()?, number.or(caller)?, Some(OPT_OUT_KEY))?;
+        let text = disclosure::safe_harbour(&self.language, self.seller()?, number.or(caller)?, Some(key.unwrap_or(OPT_OUT_KEY)))?;
         Some(SafeHarbour { text })
     }
 
@@ -315,8 +374,8 @@ impl LegalTerms {
         }
     }
 
-    /// Those that cover it, the best first; of them the one that was named.
-    fn covering<'r>(&self, whom: Whom<'_>, known: &'r LegalRecord, at: Moment) -> Vec<&'r consent::Model> {
+    /// Those that cover it, or the one that was named, the best first.
+    fn consents<'r>(&self, whom: Whom<'_>, known: &'r LegalRecord, at: Moment) -> Vec<&'r consent::Model> {
         let wanted = Wanted {
             seller: self.seller(),
             purpose: self.legal.purpose,
@@ -336,15 +395,6 @@ impl LegalTerms {
     }
 }
 
-/// Beside the best one so many consents of a person are tried.
-const OTHER_CONSENTS: usize = 7;
-
-/// Does a rule say no that another consent may make say yes?
-fn lacks_consent(judgement: &Judgement) -> bool {
-    let of_consent = |asked: &Asked| matches!(asked.kind, GateKind::Purpose | GateKind::Consent | GateKind::Register);
-    judgement.noes().any(of_consent)
-}
-
 impl Law {
     /// How often somebody may be reached, by all rules that are in force for it.
     pub fn caps(&self, facts: &Facts) -> Vec<CapSpan> {
@@ -359,3 +409,11 @@ impl Law {
         caps.collect()
     }
 }
+
+fn is_no(judgement: &Judgement, kind: GateKind) -> bool {
+    judgement.verdict_of(kind).is_some_and(Verdict::is_no)
+}
+
+#[cfg(test)]
+#[path = "terms_tests.rs"]
+mod tests;

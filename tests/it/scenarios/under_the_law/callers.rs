@@ -17,6 +17,25 @@ async fn blocked(tenant: &Tenant, path: &str) -> Value {
     campaign(tenant, path).await["blocked_by"].clone()
 }
 
+/// The rule that keeps it from being started.
+async fn cannot_start(tenant: &Tenant, path: &str) -> String {
+    let refused = tenant.api.post(&format!("{path}/start"), json!({})).await;
+    let (status, code, rule) = refused.error();
+    assert_eq!((status, code), (409, "compliance_blocked"), "{}", refused.body);
+    rule.unwrap().to_owned()
+}
+
+/// Two people in Germany who have agreed to be called for a seller that the campaign names: one at once, one in a minute.
+async fn slow(tenant: &Tenant) -> String {
+    let mut people = Vec::new();
+    for number in ["+15002340101", "+15002340111"] {
+        consent(&tenant.api, number, json!({})).await;
+        people.push(person(number, "DE"));
+    }
+    let more = json!({ "seller": SELLER, "pacing": { "calls_per_second": 0.1 } });
+    run(tenant, &people, more).await
+}
+
 /// What its calls have shown, in the order of its contacts.
 async fn shown(tenant: &Tenant, path: &str) -> Vec<String> {
     let mut shown = Vec::new();
@@ -42,12 +61,10 @@ on_both! {
             consent(&tenant.api, &number, json!({})).await;
             people.push(person(&number, "FR"));
         }
-        let alone = run(&tenant, &people[..1], json!({ "from_numbers": [MOBILE] })).await;
-        world.advance(minutes(1)).await;
-        assert_eq!((fates(&tenant, &alone).await, blocked(&tenant, &alone).await), (vec![untouched()], json!(["caller_id"])));
+        let alone = draft(&tenant, &people[..1], json!({ "from_numbers": [MOBILE] })).await;
+        assert_eq!(cannot_start(&tenant, &alone).await, "fr.caller");
         let contact = contacts(&tenant, &alone).await[0].clone();
         assert_eq!(law(&eligibility(&tenant, &alone, &contact).await, "fr.caller"), Some("wait"));
-        cancel(world, &tenant, &alone).await;
         // With another number beside it, that is shown to all of them, whichever is named first.
         let path = run(&tenant, &people, json!({ "from_numbers": [MOBILE, LANDLINE] })).await;
         world.advance(minutes(1)).await;
@@ -81,37 +98,42 @@ on_both! {
     async fn a_number_that_nobody_answers_is_not_shown(world: &mut World) {
         let tenant = seller(world).await;
         mid_morning(world).await;
+        let path = slow(&tenant).await;
+        world.advance(seconds(5)).await;
         let row = tenant.api.get("/v1/numbers").await.ok()["data"][0].clone();
         let own = format!("/v1/numbers/{}", row["id"].as_str().unwrap());
         tenant.api.patch(&own, json!({ "agent_id": null })).await.ok();
-        consent(&tenant.api, "+15002340001", json!({})).await;
-        let path = run(&tenant, &[person("+15002340001", "DE")], json!({})).await;
-        world.advance(seconds(40)).await;
-        assert_eq!((fates(&tenant, &path).await, blocked(&tenant, &path).await), (vec![untouched()], json!(["caller_id"])));
+        world.advance(minutes(2)).await;
+        assert_eq!((fates(&tenant, &path).await, blocked(&tenant, &path).await), (vec![called(), untouched()], json!(["caller_id"])));
+        assert_eq!(cannot_start(&tenant, &draft(&tenant, &[person("+15002340001", "DE")], json!({})).await).await, "everywhere.caller");
         let deaf = json!({ "name": "Deaf", "prompt": "x", "opt_out": { "enabled": false } });
         let deaf = tenant.api.post("/v1/agents", deaf).await.ok();
         tenant.api.patch(&own, json!({ "agent_id": deaf["id"] })).await.ok();
-        world.advance(seconds(40)).await;
+        world.advance(minutes(2)).await;
         assert_eq!(blocked(&tenant, &path).await, json!(["caller_id"]), "one that takes no opt-outs is nobody");
         tenant.api.patch(&own, json!({ "agent_id": row["agent_id"] })).await.ok();
-        world.advance(minutes(1)).await;
-        assert_eq!(fates(&tenant, &path).await, [called()]);
+        world.advance(minutes(2)).await;
+        assert_eq!(fates(&tenant, &path).await, vec![called(); 2]);
     }
 
-    /// Nobody knows for whom the calls are made: they begin when that is entered, without a restart.
+    /// Nobody knows who calls: it begins, and goes on, when that is entered, without a restart.
     async fn a_workspace_without_a_name_waits_for_one(world: &mut World) {
         world.under_the_law().await;
         let tenant = world.tenant().await;
         number(world, &tenant, CALLER).await;
         mid_morning(world).await;
-        consent(&tenant.api, "+15002340001", json!({})).await;
-        // The seller is named by the campaign; who calls is not.
-        let path = run(&tenant, &[person("+15002340001", "DE")], json!({ "seller": super::SELLER })).await;
-        world.advance(minutes(1)).await;
-        assert_eq!((fates(&tenant, &path).await, blocked(&tenant, &path).await), (vec![untouched()], json!(["disclosure"])));
-        tenant.api.patch("/v1/compliance/identity", json!({ "registered_name": "Callers Inc." })).await.ok();
-        world.advance(minutes(1)).await;
-        assert_eq!(fates(&tenant, &path).await, [called()]);
+        let early = draft(&tenant, &[person("+15002340001", "DE")], json!({})).await;
+        assert_eq!(cannot_start(&tenant, &early).await, "everywhere.identity");
+        let name = async |name: Value| tenant.api.patch("/v1/compliance/identity", json!({ "registered_name": name })).await.ok();
+        name(json!("Callers Inc.")).await;
+        let path = slow(&tenant).await;
+        world.advance(seconds(5)).await;
+        name(Value::Null).await;
+        world.advance(minutes(2)).await;
+        assert_eq!((fates(&tenant, &path).await, blocked(&tenant, &path).await), (vec![called(), untouched()], json!(["disclosure"])));
+        name(json!("Others Inc.")).await;
+        world.advance(minutes(2)).await;
+        assert_eq!(fates(&tenant, &path).await, vec![called(); 2]);
     }
 
     /// What must be said does not exist in the agent's language.
@@ -123,11 +145,9 @@ on_both! {
             let made = tenant.api.post("/v1/agents", json!({ "name": "Ann", "prompt": "x", "language": language })).await.ok();
             json!({ "agent_id": made["id"] })
         };
-        let finnish = run(&tenant, &[person("+15002340001", "DE")], agent("fi-FI").await).await;
-        world.advance(minutes(1)).await;
-        assert_eq!((fates(&tenant, &finnish).await, blocked(&tenant, &finnish).await), (vec![untouched()], json!(["disclosure"])));
-        cancel(world, &tenant, &finnish).await;
-        let german = run(&tenant, &[person("+15002340001", "DE")], with(agent("de-DE").await, json!({ "name": "Herbst" }))).await;
+        let finnish = draft(&tenant, &[person("+15002340001", "DE")], agent("fi-FI").await).await;
+        assert_eq!(cannot_start(&tenant, &finnish).await, "everywhere.disclosure.ai");
+        let german = run(&tenant, &[person("+15002340001", "DE")], agent("de-DE").await).await;
         world.advance(minutes(1)).await;
         assert_eq!(fates(&tenant, &german).await, [called()]);
     }

@@ -190,14 +190,16 @@ on_both! {
         world.advance(minutes(1)).await;
         let path = run(&tenant, &[person("+15002340001", "FR")], json!({})).await;
         world.advance(seconds(30)).await;
-        assert_eq!(waits(&tenant, &path).await, ("cap".to_owned(), "2027-05-01T15:0".to_owned(), 0));
+        assert_eq!(fates(&tenant, &path).await, [("skipped".to_owned(), "daily_cap_reached".to_owned(), 0)], "nobody waits so long");
         let contact = contacts(&tenant, &path).await[0].clone();
         let said = eligibility(&tenant, &path, &contact).await;
         assert_eq!((law(&said, "fr.rest"), law(&said, "fr.cap")), (Some("wait"), Some("yes")));
+        let rest = said["law"].as_array().unwrap().iter().find(|asked| asked["rule"] == "fr.rest").unwrap();
+        assert!(rest["until"].as_str().unwrap().starts_with("2027-05-01T15:0"), "{rest}");
         // The first of May is a Saturday, and a holiday.
-        leap(world, "2027-05-03T07:59:00Z").await;
-        assert_eq!(fates(&tenant, &path).await[0].2, 0);
-        world.advance(minutes(3)).await;
+        leap(world, "2027-05-03T08:01:00Z").await;
+        let path = run(&tenant, &[person("+15002340001", "FR")], json!({})).await;
+        world.advance(minutes(1)).await;
         assert_eq!(fates(&tenant, &path).await, [called()], "Monday, 10:00 in Paris");
     }
 

@@ -1,7 +1,8 @@
 //! Somebody takes a consent back, or wants no more calls, at the moment of the dial, in every order. Whatever comes first, nobody is
 //! called whose consent was gone by then. By hand with more: `CALLBOARD_TEST_RACES=1000`.
 use super::{
-    CALLER, barred, called, consent, contacts, draft, eligibility, fates, law, mid_morning, person, revoke, run, seller, start,
+    CALLER, barred, called, consent, contacts, draft, eligibility, fates, law, mid_morning, person, revoke, run,
+    seller, start,
 };
 use crate::{
     audit::{check, report},
@@ -13,6 +14,7 @@ use entities::{
     Error,
     changes::{Guard, Lawful},
     ids::ConsentId,
+    legal_identity,
     values::{E164, Env, Moment},
 };
 use futures_util::future::{join, join_all};
@@ -156,12 +158,16 @@ on_both! {
         let number: E164 = "+15002340001".parse().unwrap();
         let (known, now): (ConsentId, Moment) = (id.parse().unwrap(), world.clock.now());
         let (before, after) = (now.plus_seconds(-60), now.plus_seconds(60));
+        let identity = legal_identity::of(&world.deps().db.read, tenant.id).await.unwrap().unwrap();
+        let caller = |right_to_use, is_answered| Some((CALLER.parse().unwrap(), right_to_use, is_answered));
         let lawful = || Lawful {
             tenant_id: tenant.id,
             env: Env::Test,
             consent: Some((known, 1)),
             registers: Vec::new(),
             rest: Some((number.clone(), None)),
+            identity_version: identity.version,
+            caller: caller(true, true),
             holds: (before, after),
         };
         let dial = async |attempt: Lawful| {
@@ -176,6 +182,9 @@ on_both! {
             ("a consent that is not there", Lawful { consent: Some((world.deps().ids.next(), 1)), ..lawful() }),
             ("a register that is not there", Lawful { registers: vec![(unknown, 1)], ..lawful() }),
             ("a rest that is not there", Lawful { rest: Some((number.clone(), Some(before))), ..lawful() }),
+            ("another name", Lawful { identity_version: identity.version + 1, ..lawful() }),
+            ("a number that is not its own", Lawful { caller: caller(false, true), ..lawful() }),
+            ("a number that nobody answers", Lawful { caller: caller(true, false), ..lawful() }),
             ("rules of tomorrow", Lawful { holds: (after, after.plus_seconds(60)), ..lawful() }),
             ("rules of yesterday", Lawful { holds: (before, now), ..lawful() }),
         ] {

@@ -166,7 +166,7 @@ impl Queue {
     pub(in crate::dispatch) fn held_by(&self) -> Option<LimitingFactor> {
         let rule = self.groups.values().find_map(Group::held_by)?;
         Some(match rule {
-            Rule::Register => LimitingFactor::Register,
+            Rule::Register | Rule::Reassigned => LimitingFactor::Register,
             Rule::CallerId => LimitingFactor::CallerId,
             Rule::Abandonment => LimitingFactor::Abandonment,
             _ => LimitingFactor::Disclosure,

@@ -14,4 +14,4 @@ pub use bodies::{
     AttemptBody, Closing, DispositionBody, ErasureBody, OptOutBody, OptOutContent, OutcomeBody, Person, RevocationBody,
 };
 pub use prove::{Difference, prove};
-pub use row::{Subject, record};
+pub use row::{Hashes, Subject, record};
