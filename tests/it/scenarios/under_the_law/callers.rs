@@ -1,7 +1,7 @@
 //! Who calls: a number that may be shown to that person and that somebody answers, and a name that can be said.
 use super::{
-    CALLER, attempts, called, campaign, cancel, consent, contacts, eligibility, fates, law, mid_morning, number,
-    person, run, seller, untouched, with,
+    CALLER, SELLER, attempts, called, campaign, consent, contacts, draft, eligibility, fates, law, mid_morning, number,
+    person, run, seller, untouched,
 };
 use crate::{
     on_both,
@@ -25,7 +25,7 @@ async fn cannot_start(tenant: &Tenant, path: &str) -> String {
     rule.unwrap().to_owned()
 }
 
-/// Two people in Germany who have agreed to be called for a seller that the campaign names: one at once, one in a minute.
+/// Two people in Germany who have agreed to be called for a seller that the campaign names: one at once, one ten seconds later.
 async fn slow(tenant: &Tenant) -> String {
     let mut people = Vec::new();
     for number in ["+15002340101", "+15002340111"] {
