@@ -1,5 +1,5 @@
 //! The law around an attempt: what it is, what is known of the people, and what is written of it.
-use crate::{caller_facts::caller_facts, deps::Deps, session::caller_id, sms, voice::standby};
+use crate::{caller_facts::caller_facts, deps::Deps, session::caller_id, voice::standby};
 use entities::{
     Error, Result,
     agent::{self, Definition},
@@ -12,7 +12,7 @@ use entities::{
     dnc::DncChannel,
     ids::{CampaignId, ConsentId, TenantId, VoiceId},
     law::{Legal, LegalPerson, Purpose, SandboxLaw},
-    legal_identity, rest, session, tenant,
+    legal_identity, number, rest, session, tenant,
     values::{Country, E164, Env, Moment, Place, Zone},
 };
 use rules::{
@@ -98,16 +98,14 @@ pub async fn of_plan(
         (_, _) => None,
     };
     let agent = agent.or(drafted.as_ref().map(|agent| &agent.definition));
-    let calls = plan.channel == Channel::Phone;
     let mut from_numbers = plan.from_numbers.clone();
     if from_numbers.is_empty() {
-        let default = match plan.channel {
+        from_numbers.extend(match plan.channel {
             Channel::Phone => caller_id::default_of(db, owner).await?,
-            // Whether anybody hands texts over is asked elsewhere.
-            Channel::Sms => sms::from_number(deps, owner, None).await.unwrap_or_default(),
+            // Of the provider's own number, which it writes from where there is none, nothing is known.
+            Channel::Sms => number::default_of(db, owner.0, owner.1).await?,
             Channel::Email => None,
-        };
-        from_numbers.extend(default);
+        });
     }
     let matter = Matter {
         owner,
@@ -115,7 +113,10 @@ pub async fn of_plan(
         legal: plan.legal(),
         language: agent.map(|agent| agent.language.to_string()).unwrap_or_default(),
         voice_id: plan.voice_id.as_deref().or(agent.and_then(|agent| agent.voice_id.as_deref())).map(str::to_owned),
-        ring_seconds: if calls { RING_TIMEOUT_SECONDS } else { 0 },
+        ring_seconds: match plan.channel {
+            Channel::Phone => RING_TIMEOUT_SECONDS,
+            Channel::Sms | Channel::Email => 0,
+        },
         from_numbers,
         campaign,
         wants_law: plan.sandbox_law == SandboxLaw::Enforce,
@@ -322,8 +323,9 @@ pub async fn learn(
             continue;
         };
         record.legal.consents = consents.get(asked.address.as_str()).cloned().unwrap_or_default();
-        let own = asked.e164().and_then(|number| rests.get(number).cloned()).unwrap_or_default();
-        record.legal.rests = own.into_iter().map(RestFact::from).collect();
+        // Several of them may have one number.
+        let own = asked.e164().and_then(|number| rests.get(number)).into_iter().flatten();
+        record.legal.rests = own.cloned().map(RestFact::from).collect();
     }
     let names = names(legal, asked, people, now);
     if !names.is_empty() {
@@ -376,7 +378,8 @@ async fn reassigned(
         let (Some(record), Some(number)) = (people.get(&asked.address), asked.e164()) else {
             continue;
         };
-        let facts = legal.facts(asked.whom(), record, None, now);
+        // Of the consent that it will rest on.
+        let facts = legal.judged(asked.whom(), record, None, now).facts;
         if let Some(consent) = &facts.consent
             && legal.law.asks_reassigned(&facts)
         {

@@ -13,7 +13,7 @@
 //! | `register` | skipped as `dnc_blocked` if the register has the number; waits while the register is missing or stale |
 //! | `reassigned` | skipped as `dnc_blocked` if it is somebody else's now; waits until that is known |
 //! | `caller_id` | waits: no number that may be shown there |
-//! | `disclosure` | waits: what must be said cannot be said |
+//! | `disclosure` | waits: what must be said cannot be said, or phones do not ring as long as they must |
 //! | `abandonment` | waits: too many of its answered calls were abandoned |
 //! | `hours` | waits for the next opening; skipped as `quiet_hours_expired` if there is none before the end |
 //!
@@ -138,10 +138,11 @@ pub fn ask(
     now: Moment,
 ) -> Verdict {
     if let Some(kind) = rule.gate() {
+        let verdict = lawful(record, kind, now);
         return match rule {
-            // How long it rings is said where it is called, as what is spoken is.
-            Rule::Disclosure => strictest(lawful(record, kind, now), lawful(record, GateKind::Ring, now)),
-            _ => lawful(record, kind, now),
+            // How long phones ring is the other thing that whoever calls has to mend.
+            Rule::Disclosure => strictest(verdict, lawful(record, GateKind::Ring, now)),
+            _ => verdict,
         };
     }
     match rule {

@@ -241,7 +241,10 @@ impl Place {
                 // A number that cannot be called tells no zone, and keeps nobody from being written to.
                 let known = Some(by_number).filter(|zone| zone != UNCALLABLE);
                 let (address, zone) = match rules::barred::email(typed) {
-                    Ok(address) => (address, explicit.or(known).unwrap_or_default()),
+                    Ok(address) => {
+                        let by_region = || hours::group_of_region(given.region.as_ref());
+                        (address, explicit.or(known).unwrap_or_else(by_region))
+                    }
                     Err(_) => (typed.to_owned(), UNCALLABLE.to_owned()),
                 };
                 Ok(Place {

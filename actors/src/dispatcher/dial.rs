@@ -342,7 +342,17 @@ fn session_row(
         queue_ttl_seconds: SENT_BACK_TTL_SECONDS,
         timezone: contact.timezone,
         price_cents_per_minute: deps.limits.call_price_cents_per_minute,
-        options: queue.options.clone(),
+        options: sessions::Options {
+            // If a trunk sends it back it is judged once more, as what it is.
+            legal: Some(CallLegal {
+                person: LegalPerson {
+                    region: contact.region.clone(),
+                    consent_id: contact.consent_id,
+                },
+                ..CallLegal::default()
+            }),
+            ..queue.options.clone()
+        },
         ..sessions::Model::new(owner, id, (agent_id, agent_version), to_number, now)
     }
 }
