@@ -21,8 +21,13 @@ pub(super) fn validate(settings: &Settings) -> Result<(), BadSetting> {
 impl Settings {
     /// The registers of the database that has these keys.
     pub fn registers(&self, keys: &LinkKeys) -> Result<Registers, BadSetting> {
-        let most_bytes = self.registers_memory_mb.saturating_mul(MB);
+        let most_bytes = self.registers_memory();
         Ok(Registers::new(keys, most_bytes, self.questions()?, self.notified()?))
+    }
+
+    /// Bytes that all registers may take of memory.
+    pub fn registers_memory(&self) -> usize {
+        self.registers_memory_mb.saturating_mul(MB)
     }
 
     fn notified(&self) -> Result<Option<String>, BadSetting> {

@@ -56,7 +56,7 @@ impl Registers {
     }
 
     /// What the registers of these names say of each number: those of the workspace, and those of the operator, which serve both
-    /// environments. Of a name that nobody has uploaded there is no fact.
+    /// environments. Of a name that nobody has uploaded there is no fact, and none of a number whose area code a copy does not cover.
     ///
     /// Where there are two of a name, both are told, and one that lists the number first; then the one that was given out later.
     #[boxed]
@@ -75,7 +75,8 @@ impl Registers {
         let registers = self.current(db, owner, names).await?;
         for (number, of_number) in &mut facts {
             let hash = self.hasher.hash(number.as_str());
-            of_number.extend(registers.iter().map(|(row, listed)| fact(row, listed.find(hash))));
+            let covering = registers.iter().filter(|(row, _)| row.covers(number.as_str()));
+            of_number.extend(covering.map(|(row, listed)| fact(row, listed.find(hash))));
             of_number.sort_by(|one, other| {
                 let order = one.name.cmp(&other.name);
                 let order = order.then(other.is_listed.cmp(&one.is_listed));
