@@ -2,7 +2,7 @@
 use super::{
     hashes::{Hasher, Listed, unpack, unpack_days},
     questions::Questions,
-    shelf::Shelf,
+    shelf::{Shelf, Wanted},
 };
 use entities::{
     Error, Result, boxed,
@@ -119,7 +119,7 @@ impl Registers {
                 }
                 continue;
             }
-            let listed = self.shelf.get(row.id, row.file_id, || load(db, &row)).await?;
+            let listed = self.shelf.get(wanted(&row), || load(db, &row)).await?;
             found.push((row, listed));
         }
         Ok(found)
@@ -128,6 +128,16 @@ impl Registers {
     /// Bytes of all files in memory.
     pub fn bytes(&self) -> usize {
         self.shelf.bytes()
+    }
+}
+
+fn wanted(row: &Model) -> Wanted {
+    let of_each = size_of::<u64>() + if row.has_dates { size_of::<u16>() } else { 0 };
+    Wanted {
+        register: row.id,
+        file: row.file_id,
+        workspace: (!row.is_operators()).then_some(row.tenant_id),
+        bytes: usize::try_from(row.numbers).unwrap_or(0).saturating_mul(of_each),
     }
 }
 
