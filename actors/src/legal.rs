@@ -100,13 +100,12 @@ pub async fn of_plan(
     let agent = agent.or(drafted.as_ref().map(|agent| &agent.definition));
     let mut from_numbers = plan.from_numbers.clone();
     if from_numbers.is_empty() {
-        let default = match plan.channel {
+        from_numbers.extend(match plan.channel {
             Channel::Phone => caller_id::default_of(db, owner).await?,
             // Of the provider's own number, which it writes from where there is none, nothing is known.
             Channel::Sms => number::default_of(db, owner.0, owner.1).await?,
             Channel::Email => None,
-        };
-        from_numbers.extend(default);
+        });
     }
     let matter = Matter {
         owner,
@@ -324,8 +323,9 @@ pub async fn learn(
             continue;
         };
         record.legal.consents = consents.get(asked.address.as_str()).cloned().unwrap_or_default();
-        let own = asked.e164().and_then(|number| rests.get(number).cloned()).unwrap_or_default();
-        record.legal.rests = own.into_iter().map(RestFact::from).collect();
+        // Several of them may have one number.
+        let own = asked.e164().and_then(|number| rests.get(number)).into_iter().flatten();
+        record.legal.rests = own.cloned().map(RestFact::from).collect();
     }
     let names = names(legal, asked, people, now);
     if !names.is_empty() {

@@ -138,10 +138,11 @@ pub fn ask(
     now: Moment,
 ) -> Verdict {
     if let Some(kind) = rule.gate() {
+        let verdict = lawful(record, kind, now);
         return match rule {
-            // How long it rings is said where it is called, as what is spoken is.
-            Rule::Disclosure => strictest(lawful(record, kind, now), lawful(record, GateKind::Ring, now)),
-            _ => lawful(record, kind, now),
+            // How long phones ring is the other thing that whoever calls has to mend.
+            Rule::Disclosure => strictest(verdict, lawful(record, GateKind::Ring, now)),
+            _ => verdict,
         };
     }
     match rule {

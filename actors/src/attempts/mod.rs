@@ -227,9 +227,13 @@ pub fn opted_out(deps: &Deps, entry: &dnc::Model, words: Option<String>) -> Resu
         channels: entry.channels.0.clone(),
         said_at: deps.clock.now(),
         session_id: entry.session_id,
+    };
+    let content = OptOutContent {
+        person,
+        words,
         entered_by: entry.created_by.clone(),
     };
-    record(subject, &body, Some(&OptOutContent { person, words }))
+    record(subject, &body, Some(&content))
 }
 
 /// As the API writes it.
@@ -254,6 +258,7 @@ pub struct Revoked {
     /// Its salt is given here.
     pub person: Person,
     pub words: Option<String>,
+    pub entered_by: Option<String>,
 }
 
 /// Records that a consent was taken back, in the transaction in which it is.
@@ -280,6 +285,7 @@ pub fn revoked(deps: &Deps, commit: &mut Commit, revoked: Revoked) -> Result<()>
     let content = OptOutContent {
         person,
         words: revoked.words,
+        entered_by: revoked.entered_by,
     };
     let row = record(subject, &body, Some(&content))?;
     commit.changes.attempt_records.push(row);

@@ -186,6 +186,31 @@ pub async fn of_person(
     Ok(merged(found, false, limit))
 }
 
+/// All that is recorded about that person between two places, the first not among them: openings and wishes, and what came of openings,
+/// those before the first place too.
+#[boxed]
+pub async fn following_person(
+    db: &Connection,
+    owner: (TenantId, Env),
+    hashes: &[String],
+    (after, until): (i64, i64),
+) -> Result<Vec<Model>> {
+    let mut found = Vec::new();
+    for by in BOTH {
+        let theirs = owned(owner)
+            .select_only()
+            .column(Column::AttemptId)
+            .filter(about(by, hashes))
+            .filter(Column::N.lte(until));
+        let rows = owned(owner)
+            .filter(Column::N.gt(after))
+            .filter(Column::N.lte(until))
+            .filter(Column::AttemptId.in_subquery(theirs.into_query()));
+        found.extend(rows.all(db).await?);
+    }
+    Ok(merged(found, false, u64::MAX))
+}
+
 /// By what a person is found. Each is asked for by itself: of an "or" neither database is sure to use both small indexes.
 #[derive(Clone, Copy)]
 pub(super) enum By {
@@ -223,19 +248,24 @@ pub async fn range(db: &Connection, owner: (TenantId, Env), after: i64, limit: u
     page::behind(db, owned(owner), Column::N, Some(after), limit).await
 }
 
-/// Those of them that are about a campaign: at most the rows up to `until` are looked at.
+/// Those of them that are about a campaign.
 #[boxed]
 pub async fn of_campaign(
     db: &Connection,
     owner: (TenantId, Env),
     campaign: CampaignId,
-    (after, until): (i64, i64),
+    after: i64,
+    limit: u64,
 ) -> Result<Vec<Model>> {
-    let rows = owned(owner)
-        .filter(Column::N.gt(after))
-        .filter(Column::N.lte(until))
-        .filter(Column::CampaignId.eq(campaign));
-    Ok(rows.order_by(Column::N, Order::Asc).all(db).await?)
+    let rows = owned(owner).filter(of(campaign));
+    page::behind(db, rows, Column::N, Some(after), limit).await
+}
+
+/// Written out: only so do the databases see that the small index serves.
+pub(super) fn of(campaign: CampaignId) -> Condition {
+    Condition::all()
+        .add(Expr::cust("campaign_id IS NOT NULL"))
+        .add(Column::CampaignId.eq(campaign))
 }
 
 /// All rows of all chains, a page at a time, in the order of their key: for the audit.

@@ -5,13 +5,13 @@ use crate::{
     connection::Connection,
     db::Db,
     error::Result,
-    ids::{ConsentId, TenantId},
+    ids::{ConsentId, TenantId, TenantScoped},
     law::{ConsentTier, Purpose},
     page::{self, Listed, Page},
     values::{E164, Env, Moment, Times},
 };
 use schemars::JsonSchema;
-use sea_orm::{Condition, ExprTrait, Order, QueryOrder, QuerySelect, entity::prelude::*, sea_query::Expr};
+use sea_orm::{Condition, ExprTrait, Order, QueryOrder, QuerySelect, Statement, entity::prelude::*, sea_query::Expr};
 use serde::{Deserialize, Serialize};
 use std::collections::{HashMap, HashSet};
 

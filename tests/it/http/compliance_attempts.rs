@@ -187,6 +187,18 @@ on_both! {
         assert_eq!(tenant.api.get("/v1/compliance/heads?before=yesterday").await.error(), (422, "validation_failed", Some("before")));
     }
 
+    /// Nobody was there to sign while it was new.
+    async fn what_grew_days_ago_is_signed_all_the_same(world: &mut World) {
+        let tenant = world.tenant().await;
+        tenant.run_campaign(&[TALKS], json!({})).await;
+        world.advance(minutes(5)).await;
+        world.leap(Duration::from_secs(5 * 24 * 3600)).await;
+        world.advance(minutes(62)).await;
+        let heads = tenant.api.get("/v1/compliance/heads").await.ok();
+        let end = chain(world, &tenant).await.last().unwrap().n;
+        assert_eq!(heads["heads"][0]["n"].as_i64(), Some(end), "{heads:#}");
+    }
+
     async fn the_oldest_rows_go_after_their_years_and_the_rest_still_fits(world: &mut World) {
         let tenant = world.tenant().await;
         tenant.run_campaign(&[TALKS], json!({})).await;

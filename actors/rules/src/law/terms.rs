@@ -157,7 +157,7 @@ impl LegalTerms {
             zones,
             seller: self.seller().map(str::to_owned),
             subject: self.legal.subject.as_deref().map(str::to_owned),
-            consent: self.consents(whom, &record.legal, at).first().map(|consent| standing::fact(consent)),
+            consent: self.covering(whom, &record.legal, at).first().copied().map(standing::fact),
             is_barred: record.is_barred,
             recent: record.recent.clone(),
             rests: record.legal.rests.clone(),
@@ -193,33 +193,28 @@ impl LegalTerms {
     /// made, and the first number that may be shown there.
     pub fn judged(&self, whom: Whom<'_>, record: &ContactRecord, caller: Option<&E164>, at: Moment) -> Judged {
         let mut facts = self.facts(whom, record, caller, at);
-        let mut judgement = judge(&self.law, &facts);
-        let others = if caller.is_none() && is_no(&judgement, GateKind::CallerId) { self.callers.get(1..) } else { None };
-        for other in others.into_iter().flatten() {
-            let shown = Facts {
-                caller: Some(other.clone()),
-                ..facts.clone()
-            };
-            let found = judge(&self.law, &shown);
-            if !is_no(&found, GateKind::CallerId) {
-                (facts, judgement) = (shown, found);
-                break;
+        // Whichever can be shown will be.
+        if caller.is_none() && self.callers.len() > 1 {
+            let may = |known: &&CallerFact| self.may_be_shown(&facts, &known.number);
+            let known = self.callers.iter().find(may).cloned();
+            if known.is_some() {
+                facts.caller = known;
             }
         }
-        let needs_another = |judgement: &Judgement| {
-            [GateKind::Consent, GateKind::Register, GateKind::Reassigned].into_iter().any(|kind| is_no(judgement, kind))
-        };
-        if needs_another(&judgement) {
-            for consent in self.consents(whom, &record.legal, at).into_iter().skip(1) {
-                let other = Facts {
-                    consent: Some(standing::fact(consent)),
-                    ..facts.clone()
-                };
-                let found = judge(&self.law, &other);
-                if !needs_another(&found) {
-                    (facts, judgement) = (other, found);
-                    break;
-                }
+        let mut judgement = judge(&self.law, &facts);
+        // The best may lack what a rule asks for and another has: a contract, or a later day.
+        let others = self.covering(whom, &record.legal, at).into_iter().skip(1);
+        for other in others.take(OTHER_CONSENTS) {
+            if !lacks_consent(&judgement) {
+                break;
+            }
+            let tried = Facts {
+                consent: Some(standing::fact(other)),
+                ..facts.clone()
+            };
+            let said = judge(&self.law, &tried);
+            if !lacks_consent(&said) {
+                (facts, judgement) = (tried, said);
             }
         }
         let consent = facts.consent.as_ref().and_then(|fact| {
@@ -249,7 +244,8 @@ impl LegalTerms {
             ..self.facts(Whom::default(), &ContactRecord::default(), None, at)
         };
         let may = |known: &&CallerFact| self.may_be_shown(&facts, &known.number);
-        match self.callers.iter().find(may).cloned() {
+        let shown = self.callers.iter().find(may).cloned();
+        match shown {
             Some(shown) => Facts {
                 caller: Some(shown),
                 ..facts
@@ -374,8 +370,8 @@ impl LegalTerms {
         }
     }
 
-    /// Those that cover it, or the one that was named, the best first.
-    fn consents<'r>(&self, whom: Whom<'_>, known: &'r LegalRecord, at: Moment) -> Vec<&'r consent::Model> {
+    /// Those that cover it, the best first; of them the one that was named.
+    fn covering<'r>(&self, whom: Whom<'_>, known: &'r LegalRecord, at: Moment) -> Vec<&'r consent::Model> {
         let wanted = Wanted {
             seller: self.seller(),
             purpose: self.legal.purpose,
@@ -395,6 +391,20 @@ impl LegalTerms {
     }
 }
 
+/// Beside the best one so many consents of a person are tried.
+const OTHER_CONSENTS: usize = 7;
+
+/// Does a rule say no that another consent may make say yes?
+fn lacks_consent(judgement: &Judgement) -> bool {
+    let of_consent = |asked: &Asked| {
+        matches!(
+            asked.kind,
+            GateKind::Purpose | GateKind::Consent | GateKind::Register | GateKind::Reassigned
+        )
+    };
+    judgement.noes().any(of_consent)
+}
+
 impl Law {
     /// How often somebody may be reached, by all rules that are in force for it.
     pub fn caps(&self, facts: &Facts) -> Vec<CapSpan> {
@@ -408,10 +418,6 @@ impl Law {
         });
         caps.collect()
     }
-}
-
-fn is_no(judgement: &Judgement, kind: GateKind) -> bool {
-    judgement.verdict_of(kind).is_some_and(Verdict::is_no)
 }
 
 #[cfg(test)]

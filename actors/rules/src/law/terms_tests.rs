@@ -7,12 +7,12 @@ fn terms() -> LegalTerms {
         law: Arc::new(Law::new(pack(), None)),
         legal: Legal::default(),
         channel: DncChannel::Phone,
+        identity_version: 0,
         identity: IdentityFact {
             registered_name: Some("Acme Inc.".to_owned()),
             callback_number: Some("+12025550123".parse().unwrap()),
             ..IdentityFact::default()
         },
-        identity_version: 1,
         zone: "America/New_York".parse().unwrap(),
         language: "en-US".to_owned(),
         is_cloned_voice: false,

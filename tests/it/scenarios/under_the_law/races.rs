@@ -159,7 +159,7 @@ on_both! {
         let (known, now): (ConsentId, Moment) = (id.parse().unwrap(), world.clock.now());
         let (before, after) = (now.plus_seconds(-60), now.plus_seconds(60));
         let identity = legal_identity::of(&world.deps().db.read, tenant.id).await.unwrap().unwrap();
-        let caller = |right_to_use, is_answered| Some((CALLER.parse().unwrap(), right_to_use, is_answered));
+        let caller = |right_to_use, is_answered| Some((CALLER.parse::<E164>().unwrap(), right_to_use, is_answered));
         let lawful = || Lawful {
             tenant_id: tenant.id,
             env: Env::Test,
