@@ -232,10 +232,10 @@ async fn agrees(db: &Connection, entry: &Model) -> Result<bool> {
 #[boxed]
 pub async fn remove(deps: &Deps, key: TenantScoped<DncId>, reason: String, by: String) -> Result<()> {
     let times = deps.clock.times();
-    let now = deps.clock.now();
+    let (its, now) = (deps.clone(), deps.clock.now());
     deps.writer
         .run(key.tenant_id, move |db| {
-            let (reason, by) = (reason.clone(), by.clone());
+            let (its, reason, by) = (its.clone(), reason.clone(), by.clone());
             Box::pin(async move {
                 let row = dnc::load(db, key).await?;
                 if key.env == Env::Live {
@@ -243,13 +243,16 @@ pub async fn remove(deps: &Deps, key: TenantScoped<DncId>, reason: String, by: S
                 }
                 let mut commit = Commit::default();
                 commit.changes.revocations.extend(barred::still_revoked(&row, now));
-                commit.changes.dnc.push(Model {
+                let lifted = Model {
                     removed_at: Some(now),
-                    removed_reason: Some(reason),
+                    removed_reason: Some(reason.clone()),
                     removed_by: Some(by),
                     version: row.version + 1,
                     ..row
-                });
+                };
+                let told = attempts::lifted(&its, &lifted, "staff", Some(reason))?;
+                commit.changes.attempt_records.push(told);
+                commit.changes.dnc.push(lifted);
                 Ok(((), commit))
             })
         })

@@ -8,23 +8,24 @@ pub mod exports;
 pub mod heads;
 pub mod person;
 pub mod retention;
+mod wishes;
+
+pub use wishes::{Revoked, lifted, opted_out, revoked};
 
 use crate::deps::Deps;
 use entities::{
     Result,
     attempt::{New, RecordKind},
     contact::Model as Contact,
-    dial, dnc,
-    ids::{AttemptId, CampaignId, ConsentId, ErasureId, SessionId, TenantId},
+    dial,
+    ids::{AttemptId, CampaignId, ErasureId, SessionId, TenantId},
     session,
-    values::{E164, Env, Moment},
+    values::{E164, Env},
 };
 use rules::{
     barred,
     commit::Commit,
-    law::record::{
-        AttemptBody, Closing, ErasureBody, Hashes, OptOutBody, OptOutContent, Person, RevocationBody, Subject, record,
-    },
+    law::record::{AttemptBody, Closing, ErasureBody, Hashes, Person, Subject, record},
 };
 use serde::Serialize;
 use uuid::Uuid;
@@ -201,95 +202,6 @@ fn follows(
         hashes: Hashes::default(),
     };
     record(subject, body, None::<&Person>)
-}
-
-/// Records a wish not to be reached any more, as it comes onto the do-not-call list. `words`: what was said, where that is known.
-pub fn opted_out(deps: &Deps, entry: &dnc::Model, words: Option<String>) -> Result<New> {
-    let owner = (entry.tenant_id, entry.env);
-    let person = Person {
-        phone_number: entry.phone_number.clone(),
-        email: entry.email.clone(),
-        salt: salt(),
-        ..Person::default()
-    };
-    let attempt = entry.session_id.map_or(entry.id.0, |session| session.0);
-    let subject = Subject {
-        owner,
-        kind: RecordKind::OptOut,
-        attempt_id: AttemptId(attempt),
-        dial_n: 0,
-        campaign_id: None,
-        hashes: hashes_of(deps, owner.0, &person),
-    };
-    let body = OptOutBody {
-        how: how(entry.source).to_owned(),
-        entry_id: entry.id,
-        channels: entry.channels.0.clone(),
-        said_at: deps.clock.now(),
-        session_id: entry.session_id,
-    };
-    let content = OptOutContent {
-        person,
-        words,
-        entered_by: entry.created_by.clone(),
-    };
-    record(subject, &body, Some(&content))
-}
-
-/// As the API writes it.
-fn how(source: dnc::Source) -> &'static str {
-    match source {
-        dnc::Source::OptOutVoice => "opt_out_voice",
-        dnc::Source::SmsStop => "sms_stop",
-        dnc::Source::Unsubscribe => "unsubscribe",
-        dnc::Source::Manual => "manual",
-        dnc::Source::Import => "import",
-    }
-}
-
-/// A consent that was taken back.
-#[derive(Clone, Debug)]
-pub struct Revoked {
-    pub owner: (TenantId, Env),
-    pub consent_id: ConsentId,
-    pub how: String,
-    pub said_at: Moment,
-    pub session_id: Option<SessionId>,
-    /// Its salt is given here.
-    pub person: Person,
-    pub words: Option<String>,
-    pub entered_by: Option<String>,
-}
-
-/// Records that a consent was taken back, in the transaction in which it is.
-pub fn revoked(deps: &Deps, commit: &mut Commit, revoked: Revoked) -> Result<()> {
-    let person = Person {
-        salt: salt(),
-        ..revoked.person
-    };
-    let attempt = revoked.session_id.map_or(revoked.consent_id.0, |session| session.0);
-    let subject = Subject {
-        owner: revoked.owner,
-        kind: RecordKind::Revocation,
-        attempt_id: AttemptId(attempt),
-        dial_n: 0,
-        campaign_id: None,
-        hashes: hashes_of(deps, revoked.owner.0, &person),
-    };
-    let body = RevocationBody {
-        consent_id: revoked.consent_id,
-        how: revoked.how,
-        said_at: revoked.said_at,
-        session_id: revoked.session_id,
-    };
-    let content = OptOutContent {
-        person,
-        words: revoked.words,
-        entered_by: revoked.entered_by,
-    };
-    let row = record(subject, &body, Some(&content))?;
-    commit.changes.attempt_records.push(row);
-    Ok(())
 }
 
 /// Places that an erasure names; of more the first and the last.

@@ -43,6 +43,8 @@ pub enum RecordKind {
     Disposition,
     /// Somebody does not want to be reached any more.
     OptOut,
+    /// They were taken off the do-not-call list again.
+    Lifted,
     /// A consent was taken back.
     Revocation,
     /// The content of earlier rows was blanked.
@@ -57,6 +59,7 @@ impl RecordKind {
             RecordKind::Outcome => "outcome",
             RecordKind::Disposition => "disposition",
             RecordKind::OptOut => "opt_out",
+            RecordKind::Lifted => "lifted",
             RecordKind::Revocation => "revocation",
             RecordKind::Erasure => "erasure",
         }

@@ -50,6 +50,7 @@ pub(super) fn line(row: &Record) -> Result<Vec<u8>> {
         RecordKind::Outcome
         | RecordKind::Disposition
         | RecordKind::OptOut
+        | RecordKind::Lifted
         | RecordKind::Revocation
         | RecordKind::Erasure => String::new(),
     };

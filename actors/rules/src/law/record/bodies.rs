@@ -153,7 +153,7 @@ pub struct OptOutBody {
     pub session_id: Option<SessionId>,
 }
 
-/// The content of a wish: who it was, the words, and who has entered it.
+/// The content of a wish, or of its end: who it was, the words or the reason, and who has entered it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct OptOutContent {
     #[serde(flatten)]
@@ -163,6 +163,17 @@ pub struct OptOutContent {
     /// A member's address, or a key's name; none: the person it is about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub entered_by: Option<String>,
+}
+
+/// An entry was taken off the do-not-call list.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LiftedBody {
+    /// `staff`, or `sms_start`: the person wants texts again.
+    pub how: String,
+    pub entry_id: DncId,
+    /// What is barred no more.
+    pub channels: Vec<DncChannel>,
+    pub lifted_at: Moment,
 }
 
 /// A consent was taken back.
