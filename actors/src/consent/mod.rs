@@ -115,13 +115,18 @@ pub async fn revoke(deps: &Deps, key: TenantScoped<ConsentId>, wish: Wish) -> Re
                 let mut commit = Commit::default();
                 if wish.do_not_call {
                     for entry in entries(&row, &wish, ids) {
-                        dnc::place(db, owner, entry, now).await?.write(&its, &mut commit, None)?;
+                        dnc::place(db, owner, entry, now)
+                            .await?
+                            .write(&its, &mut commit, None)?;
                     }
+                }
+                if !takes_any(&row, &wish) {
+                    return Ok(((), commit));
                 }
                 let revoked = attempts::Revoked {
                     owner,
                     consent_id: row.id,
-                    how: wish.by.clone(),
+                    how: "staff".to_owned(),
                     said_at: wish.requested_at.unwrap_or(now),
                     session_id: None,
                     person: Person {
@@ -130,6 +135,7 @@ pub async fn revoke(deps: &Deps, key: TenantScoped<ConsentId>, wish: Wish) -> Re
                         ..Person::default()
                     },
                     words: None,
+                    entered_by: Some(wish.by.clone()),
                 };
                 attempts::revoked(&its, &mut commit, revoked)?;
                 commit.changes.revocations.push(Revocation {
@@ -148,6 +154,14 @@ pub async fn revoke(deps: &Deps, key: TenantScoped<ConsentId>, wish: Wish) -> Re
         })
         .await?;
     consent::load(&deps.db.read, key).await
+}
+
+/// Is anything left that this takes back?
+fn takes_any(row: &Model, wish: &Wish) -> bool {
+    let standing = row.standing().0;
+    standing
+        .iter()
+        .any(|channel| wish.channels.is_empty() || wish.channels.contains(channel))
 }
 
 /// Those of the do-not-call list that follow from it: of the number, and of the address.

@@ -11,7 +11,13 @@ use entities::{
     ids::{CampaignId, ConsentId, ContactId, TenantScoped},
     values::{Bounded, Country, E164, Moment, Place as Region, Text, Variables, Zone},
 };
-use rules::{campaign::message_template::MessageTemplate, commit::Commit, hours, law::places, shape};
+use rules::{
+    campaign::message_template::MessageTemplate,
+    commit::Commit,
+    hours,
+    law::{Law, places},
+    shape,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
@@ -143,7 +149,7 @@ pub fn sort(deps: &Deps, key: TenantScoped<CampaignId>, reading: &Reading, given
             }
         }
         if let Some(at) = same_number {
-            merge(&mut sorted.rows[at], row);
+            merge(&deps.law, &mut sorted.rows[at], row);
             sorted.duplicates += 1;
             continue;
         }
@@ -266,11 +272,19 @@ fn number(deps: &Deps, typed: String, country: Country) -> (String, Option<E164>
 }
 
 /// The first one stays; what it lacks comes from the second.
-fn merge(first: &mut Model, second: Model) {
+fn merge(law: &Law, first: &mut Model, second: Model) {
     first.external_id = first.external_id.take().or(second.external_id);
     first.email = first.email.take().or(second.email);
     first.first_name = first.first_name.take().or(second.first_name);
     first.last_name = first.last_name.take().or(second.last_name);
+    first.consent_id = first.consent_id.or(second.consent_id);
+    if first.region.is_none() && second.region.is_some() {
+        // The laws and the clocks of that place count, too, and its group says so.
+        first.region = second.region;
+        if first.zone != UNCALLABLE {
+            first.zone = hours::group(law, first.e164().as_ref(), first.timezone, first.region.as_ref());
+        }
+    }
     for (name, value) in second.variables.0 {
         if first.variables.0.len() < Variables::MAX {
             first.variables.0.entry(name).or_insert(value);

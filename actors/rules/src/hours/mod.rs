@@ -72,7 +72,8 @@ fn unknown(number: &E164) -> String {
     format!("?{}", digits.get(..country).unwrap_or(digits))
 }
 
-fn has_places(group: &str) -> bool {
+/// Was it written by a version that knows of places? Then it says so even of who is nowhere that is known.
+pub fn has_places(group: &str) -> bool {
     group.contains('@')
 }
 

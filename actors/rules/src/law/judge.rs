@@ -1,7 +1,7 @@
 //! What each rule says of one attempt, from its facts alone.
 use super::{
     Law, dates,
-    facts::{ConsentFact, Facts, ReassignedAnswer, RegisterFact},
+    facts::{CallerFact, ConsentFact, Facts, ReassignedAnswer, RegisterFact},
     force::{Calendars, Entry, Scope},
     judgement::{Asked, Judgement, Verdict},
     rule::{FreshRegister, GateKind, IdentityField, LawRule, Listed, Says, suffices},
@@ -65,10 +65,19 @@ fn verdict<'a>(law: &Law, entry: &'a Entry, facts: &Facts, looked: &mut Looked<'
     if !verdict.is_no() || is_lifted(rule, facts) {
         return Verdict::Yes;
     }
-    if !rule.is_firm && facts.overrides.contains(&rule.id) {
-        return Verdict::Overridden;
+    match is_overridden(rule, facts) {
+        true => Verdict::Overridden,
+        false => verdict,
     }
-    verdict
+}
+
+/// Whatever it says, it bars nobody.
+pub(super) fn is_set_aside(rule: &LawRule, facts: &Facts) -> bool {
+    is_lifted(rule, facts) || is_overridden(rule, facts)
+}
+
+fn is_overridden(rule: &LawRule, facts: &Facts) -> bool {
+    !rule.is_firm && facts.overrides.contains(&rule.id)
 }
 
 fn ask<'a>(law: &Law, entry: &'a Entry, facts: &Facts, looked: &mut Looked<'a>) -> Verdict {
@@ -103,7 +112,7 @@ fn ask<'a>(law: &Law, entry: &'a Entry, facts: &Facts, looked: &mut Looked<'a>) 
             max_age_days,
             ask_after_days,
         } => reassigned(*max_age_days, *ask_after_days, facts),
-        Says::CallerId { .. } => caller_id(&entry.rule.says, facts),
+        Says::CallerId { .. } => caller_id(&entry.rule.says, facts.caller.as_ref()),
         Says::Identity { fields } => wait_unless(fields.iter().all(|field| is_known(*field, facts))),
         // What cannot be said in the call's language must not be left unsaid.
         Says::Disclosure { .. } => wait_unless(facts.channel != DncChannel::Phone || law.pack.speaks(&facts.language)),
@@ -321,7 +330,7 @@ fn reassigned(max_age_days: u32, ask_after_days: u32, facts: &Facts) -> Verdict 
     }
 }
 
-fn caller_id(says: &Says, facts: &Facts) -> Verdict {
+pub(super) fn caller_id(says: &Says, caller: Option<&CallerFact>) -> Verdict {
     let (
         Says::CallerId {
             answered,
@@ -331,7 +340,7 @@ fn caller_id(says: &Says, facts: &Facts) -> Verdict {
             required_prefixes,
         },
         Some(caller),
-    ) = (says, &facts.caller)
+    ) = (says, caller)
     else {
         return Verdict::Wait(None);
     };

@@ -37,9 +37,9 @@ pub use read::LawError;
 pub use rule::{
     Confidence, FreshRegister, GateKind, IdentityField, LawRule, Listed, Says, Where, suffices,
 };
-pub use shown::CallerPrefixes;
+pub use shown::CallerRules;
 pub use span::Span;
-pub use terms::{Judged, LegalRecord, LegalTerms, Whom};
+pub use terms::{Bound, Judged, LegalRecord, LegalTerms, OpenedMessage, Whom};
 pub use tighten::{OperatorLaw, Override};
 
 #[cfg(test)]

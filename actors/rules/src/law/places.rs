@@ -113,11 +113,7 @@ fn parts_of(country: &Place) -> BTreeSet<&'static Place> {
 }
 
 fn of_a_number(number: &E164) -> BTreeMap<&'static str, Zone> {
-    // A phone that moves about rings wherever its country reaches, whatever its prefix says.
-    let zones = match number.land_if_mobile() {
-        Some(digits) => zone::of_prefix(digits),
-        None => zone::candidates(number),
-    };
+    let zones = zone::of_number(number);
     zones.iter().map(|zone| (zone.name(), Zone::from(*zone))).collect()
 }
 

@@ -1,57 +1,44 @@
-//! With which digits a number begins that may be shown to somebody, by the law of the places where it rings.
-use super::{Law, Scope, rule::Says};
-use entities::values::E164;
+//! Which of several numbers may be shown to somebody, by the law of the places where it rings.
+use super::{
+    Facts, Law,
+    facts::CallerFact,
+    force::{Entry, Scope},
+    judge::{caller_id, is_set_aside},
+    judgement::Verdict,
+    rule::Says,
+};
 
-/// Of all rules of some places together; by default any number may be shown.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct CallerPrefixes {
-    /// With none of these.
-    pub forbidden: Vec<String>,
-    /// With one of each of these.
-    pub required: Vec<Vec<String>>,
+/// The rules of the number that is shown, of one attempt. They are looked up once, for all numbers of which one is chosen.
+pub struct CallerRules<'l> {
+    entries: Vec<&'l Entry>,
 }
 
-impl CallerPrefixes {
-    pub fn allow(&self, caller: &E164) -> bool {
-        let begins = |prefix: &String| caller.as_str().starts_with(prefix.as_str());
-        !self.forbidden.iter().any(begins) && self.required.iter().all(|any| any.iter().any(begins))
+impl<'l> CallerRules<'l> {
+    /// `facts`: of the attempt, whatever number stands in them.
+    pub fn of(law: &'l Law, facts: &Facts) -> Self {
+        let mut entries = law.in_force(&Scope::from(facts));
+        entries.retain(|entry| matches!(entry.rule.says, Says::CallerId { .. }) && !is_set_aside(&entry.rule, facts));
+        CallerRules { entries }
     }
-}
 
-impl Law {
-    /// What the rules in force say of it; those that the operator has overridden say nothing. Asked once for all numbers of which one is
-    /// chosen: after that only digits are compared.
-    pub fn caller_prefixes(&self, scope: &Scope<'_>) -> CallerPrefixes {
-        let mut found = CallerPrefixes::default();
-        let entries = self.in_force(scope).into_iter();
-        for entry in entries.filter(|entry| !self.overrides(&entry.rule)) {
-            let Says::CallerId {
-                forbidden_prefixes,
-                required_prefixes,
-                ..
-            } = &entry.rule.says
-            else {
-                continue;
-            };
-            found.forbidden.extend(forbidden_prefixes.iter().cloned());
-            if !required_prefixes.is_empty() {
-                found.required.push(required_prefixes.clone());
-            }
-        }
-        found
+    /// Do they all say yes? `None`: no number is shown.
+    pub fn allow(&self, caller: Option<&CallerFact>) -> bool {
+        let mut said = self.entries.iter().map(|entry| caller_id(&entry.rule.says, caller));
+        !said.any(Verdict::is_no)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::law::tests::facts;
+    use crate::law::{GateKind, judge, tests::facts};
 
     #[test]
     fn some_numbers_may_not_be_shown_in_some_places() {
         for (place, caller, expected) in [
             ("US-NY", "+12025550100", true),
             ("US-NY", "+33612345678", true),
+            ("US-NY", "none", false),
             // Decree 2022-1313.
             ("FR", "+33140000000", true),
             ("FR", "+33612345678", false),
@@ -64,9 +51,18 @@ mod tests {
             ("IN", "+911401234567", true),
             ("IN", "+919812345678", false),
         ] {
-            let facts = facts(&format!("{place} 2026-12-01T12:00"));
-            let prefixes = Law::untouched().caller_prefixes(&Scope::from(&facts));
-            assert_eq!(prefixes.allow(&caller.parse().unwrap()), expected, "{place} {caller}");
+            let facts = facts(&format!("{place} 2026-12-01T12:00 caller={caller}"));
+            let found = CallerRules::of(Law::untouched(), &facts).allow(facts.caller.as_ref());
+            assert_eq!(found, expected, "{place} {caller}");
+            let said = judge(Law::untouched(), &facts).verdict_of(GateKind::CallerId);
+            assert_eq!(found, !said.unwrap().is_no(), "as it is judged: {place} {caller}");
         }
+    }
+
+    #[test]
+    fn what_is_set_aside_bars_no_number() {
+        let mut facts = facts("GB 2026-12-01T12:00 caller=+12025550100");
+        facts.overrides.push("gb.caller".to_owned());
+        assert!(CallerRules::of(Law::untouched(), &facts).allow(facts.caller.as_ref()));
     }
 }
