@@ -159,6 +159,23 @@ on_both! {
         }
     }
 
+    /// Whoever mistypes a place must not be judged by the rules of another.
+    async fn a_region_that_is_not_a_place_is_refused(world: &mut World) {
+        let tenant = world.tenant().await;
+        let call = json!({ "to_number": "+15002340001", "agent_id": tenant.agent().await, "contact": { "region": "US-CAL" } });
+        assert_eq!(tenant.api.post("/v1/sessions", call).await.error(), (422, "validation_failed", Some("contact.region")));
+        let text = json!({ "to_number": "+15002340001", "body": "Hello", "region": "XX" });
+        assert_eq!(tenant.api.post("/v1/sms_messages", text).await.error(), (422, "validation_failed", Some("region")));
+        let plan = json!({ "name": "Spring", "agent_id": tenant.agent().await });
+        let campaign = tenant.api.post("/v1/campaigns", plan).await.ok()["id"].as_str().unwrap().to_owned();
+        let contacts = json!({ "contacts": [
+            { "phone_number": "+15002340001", "region": "US-CAL" },
+            { "phone_number": "+15002340002", "region": "US-CA" },
+        ] });
+        let added = tenant.api.post(&format!("/v1/campaigns/{campaign}/contacts"), contacts).await.ok();
+        assert_eq!((&added["accepted"], &added["rejected"][0]["index"], &added["rejected"][0]["param"]), (&json!(1), &json!(0), &json!("region")));
+    }
+
     async fn the_pack_can_be_read(world: &mut World) {
         world.under_the_law().await;
         let tenant = world.tenant().await;
