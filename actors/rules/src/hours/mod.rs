@@ -4,7 +4,7 @@
 //! dozen groups: a quiet hour costs no row.
 mod calendar;
 
-pub use calendar::{Calendar, Hours, OpenWindow};
+pub use calendar::{Calendar, Hours, OpenWindow, common};
 
 use crate::{
     law::{self, Law},
@@ -135,6 +135,13 @@ pub struct LawHours {
     pub channel: DncChannel,
 }
 
+impl LawHours {
+    /// The law's windows for a group.
+    fn windows(&self, group: &str) -> Vec<Arc<Calendar>> {
+        self.law.windows(&places_part(group), self.purpose, self.audience, self.channel)
+    }
+}
+
 impl Rules {
     pub fn new(schedule: &Schedule, env: Env, tenant: Zone) -> Self {
         let barred = || schedule.blackout_dates.iter().copied();
@@ -194,22 +201,17 @@ impl Rules {
             Some(zones) => zones,
             None => return CallingHours::Uncallable,
         };
-        let windows_in = match self.mode {
-            TimezoneMode::Contact => zones.clone(),
-            TimezoneMode::Fixed => vec![self.zone],
-        };
-        let mut parts: Vec<_> = windows_in
-            .into_iter()
-            .map(|zone| (self.windows.clone(), zone))
-            .collect();
-        if let Some(floor) = &self.floor {
-            parts.extend(zones.iter().map(|zone| (floor.clone(), *zone)));
-        }
+        let mut calendars: Vec<Arc<Calendar>> = self.floor.iter().cloned().collect();
         if let Some(asked) = &self.law {
-            let calendars = asked.law.windows(&parts_of(group).1, asked.purpose, asked.audience, asked.channel);
-            let in_all = zones.iter().flat_map(|zone| calendars.iter().map(|calendar| (calendar.clone(), *zone)));
-            parts.extend(in_all);
+            calendars.extend(asked.windows(group));
         }
+        let mut parts = Vec::new();
+        match self.mode {
+            TimezoneMode::Contact => calendars.push(self.windows.clone()),
+            TimezoneMode::Fixed => parts.push((self.windows.clone(), self.zone)),
+        }
+        let calendars = common(calendars);
+        parts.extend(zones.iter().flat_map(|zone| calendars.iter().map(|calendar| (calendar.clone(), *zone))));
         CallingHours::Hours(Hours::new(parts))
     }
 
