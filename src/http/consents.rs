@@ -16,7 +16,6 @@ use actix_web::{
     web::{self, Data},
 };
 use actors::{
-    attempts::person,
     consent::{self, Wish, files},
     import,
 };
@@ -63,8 +62,7 @@ pub async fn create(state: Data<State>, caller: Caller, Json(given): Json<Consen
 async fn whole(state: &State, row: Model) -> ApiResult<ConsentRecordView> {
     let db = &state.deps.db.read;
     let text = text::of(db, row.id).await?;
-    let secret = person::key(&state.deps.links);
-    let last_used_at = consent::last_used(db, &secret, &row).await?;
+    let last_used_at = store::last_used(db, row.key()).await?;
     let (request_copy, consent_copy) = text.map_or((None, None), |text| (text.request_copy, text.consent_copy));
     Ok(ConsentRecordView {
         request_copy,

@@ -10,8 +10,8 @@ use super::{
     concurrency, consents, contacts, credits, dnc, docs, email_messages, endpoint_deliveries, events, functions,
     imports, inbound_calls, invitations, landing, live_calls, login, mcp, mcp_tools, me, members, numbers,
     password_reset, patience, people, person_file, preflight, recordings, register_files, registers, report, retention,
-    rooms, sessions, sip_trunks, sms_messages, system, topups, trunk_check, twilio, unsubscribe, verified_numbers, views,
-    voices, webhook_endpoints, workspace,
+    rooms, sessions, sip_trunks, sms_messages, system, topups, trunk_check, twilio, unsubscribe, verified_numbers,
+    views, voices, webhook_endpoints, workspace,
 };
 use crate::{dashboard, mcp::tools, state::State};
 use actix_web::{
@@ -173,6 +173,7 @@ table! {
     POST "/v1/compliance/exports" Needs(CampaignsWrite), compliance::exports::create, "Export the record of attempts, or what is on record about one person, one campaign or some time; finishes later.", takes compliance::exports::ExportCreate, gives compliance::exports::ComplianceExportView, 202;
     GET "/v1/compliance/exports" Needs(CampaignsRead), compliance::exports::list, "List exports of the record.", gives views::List<compliance::exports::ComplianceExportView>, 200;
     GET "/v1/compliance/exports/{id}" Needs(CampaignsRead), compliance::exports::get, "How far an export is, and its files.", gives compliance::exports::ComplianceExportView, 200;
+    DELETE "/v1/compliance/exports/{id}" Needs(CampaignsWrite), compliance::exports::delete, "Delete an export with its files; one that is being made stops. The record stays, and can be exported again.", 204;
     GET "/v1/compliance/exports/{id}/manifest" Needs(CampaignsRead), compliance::exports::manifest, "The signed manifest of an export: its files with their digests, and where the chain stood.", gives compliance::exports::SignedManifestView, 200;
     GET "/v1/compliance/exports/{id}/files/{part}" Needs(CampaignsRead), compliance::exports::file, "Download a file of an export: JSON lines, or CSV.", 200;
     GET "/v1/compliance/heads" Needs(CampaignsRead), compliance::heads::list, "Where the record stood on each day, signed, the newest first; at most 100, `?before=` a day. And the public key.", gives compliance::heads::ComplianceHeadsView, 200;
@@ -199,7 +200,7 @@ table! {
     GET "/v1/people/erasures/{id}" Needs(CampaignsRead), people::erasure, "Get an erasure: how far it is, what went, what stays and why.", gives views::ErasureView, 200;
     GET "/v1/people/file" Needs(CampaignsRead), people::file, "All that is kept about one person, by `?phone_number=` or `?email=`: attempts with the verdict of each rule, consents, opt-outs, calls, messages. With `?format=html` a page to print. What was said in calls is in it only if the key also has `sessions:read`, what messages said only with `sms:send` or `email:send`.", gives person_file::PersonFileView, 200;
     GET "/v1/registers" Needs(CampaignsRead), registers::list, "List registers of numbers that must not be called: the workspace's own, and those of the operator, which serve all workspaces.", gives views::List<registers::RegisterView>, 200;
-    POST "/v1/registers/{name}/files" Needs(CampaignsWrite), register_files::upload, "Upload a register's latest file of up to 200 MiB (`Content-Type: text/csv`): a number on each line, or an area code and a number, or the columns phone_number and listed_at, named in the first line. `?fetched_at=` is the day on which its maker gave it out; `?country=` is whose national numbers it holds, where the register's name does not say so; with `?allow_shrink=true` it may hold less than half as many numbers as the file before. A file with a bad line is refused as a whole, and the one before stays; 200 if it is there already.", lasts "a file of up to 200 MiB", gives registers::RegisterView, 201;
+    POST "/v1/registers/{name}/files" Needs(CampaignsWrite), register_files::upload, "Upload a register's latest file of up to 200 MiB (`Content-Type: text/csv`): a number on each line, or an area code and a number, or the columns phone_number and listed_at, named in the first line. `?fetched_at=` is the day on which its maker gave it out; `?country=` is whose national numbers it holds, where the register's name does not say so; `?area_codes=` are those that it covers beside those of its numbers; with `?allow_shrink=true` it may hold less than half as many numbers as the file before. A file with a bad line is refused as a whole, and the one before stays; 200 if it is there already.", lasts "a file of up to 200 MiB", gives registers::RegisterView, 201;
     GET "/v1/registers/{name}" Needs(CampaignsRead), registers::get, "Get a register: the workspace's own of that name, else the operator's.", gives registers::RegisterView, 200;
     DELETE "/v1/registers/{name}" Needs(CampaignsWrite), registers::delete, "Delete a register of the workspace. Calls that need it are held back.", 204;
 

@@ -1,5 +1,5 @@
 //! Under what a person is found in the record once nobody is named there any more: a keyed hash of the number, or of the address.
-use entities::{consent, ids::TenantId, values::E164};
+use entities::ids::TenantId;
 use runtime::{
     keyring::{hex, keyed, purpose},
     link_keys::LinkKeys,
@@ -18,13 +18,6 @@ pub fn hash(key: &[u8; 32], tenant: TenantId, address: &str) -> String {
     let text = format!("{tenant}\n{address}");
     let whole = keyed(key, text.as_bytes());
     hex(&whole[..KEPT])
-}
-
-/// Of whoever has given a consent: what the record knows the person by. `key`: see [`key`].
-pub fn hashes_of(key: &[u8; 32], consent: &consent::Model) -> Vec<String> {
-    let number = consent.phone_number.as_ref().map(E164::as_str);
-    let addresses = number.into_iter().chain(consent.email.as_deref());
-    addresses.map(|address| hash(key, consent.tenant_id, address)).collect()
 }
 
 #[cfg(test)]

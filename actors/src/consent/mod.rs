@@ -3,7 +3,7 @@ pub mod files;
 
 use crate::{attempts, deps::Deps, dnc};
 use entities::{
-    Error, Result, attempt, boxed,
+    Error, Result, boxed,
     connection::Connection,
     consent::{self, Address, Model, Revocation, Revoked},
     dnc::{Channels, DncChannel, Source},
@@ -115,13 +115,18 @@ pub async fn revoke(deps: &Deps, key: TenantScoped<ConsentId>, wish: Wish) -> Re
                 let mut commit = Commit::default();
                 if wish.do_not_call {
                     for entry in entries(&row, &wish, ids) {
-                        dnc::place(db, owner, entry, now).await?.write(&its, &mut commit, None)?;
+                        dnc::place(db, owner, entry, now)
+                            .await?
+                            .write(&its, &mut commit, None)?;
                     }
+                }
+                if !takes_any(&row, &wish) {
+                    return Ok(((), commit));
                 }
                 let revoked = attempts::Revoked {
                     owner,
                     consent_id: row.id,
-                    how: wish.by.clone(),
+                    how: "staff".to_owned(),
                     said_at: wish.requested_at.unwrap_or(now),
                     session_id: None,
                     person: Person {
@@ -130,6 +135,7 @@ pub async fn revoke(deps: &Deps, key: TenantScoped<ConsentId>, wish: Wish) -> Re
                         ..Person::default()
                     },
                     words: None,
+                    entered_by: Some(wish.by.clone()),
                 };
                 attempts::revoked(&its, &mut commit, revoked)?;
                 commit.changes.revocations.push(Revocation {
@@ -148,6 +154,14 @@ pub async fn revoke(deps: &Deps, key: TenantScoped<ConsentId>, wish: Wish) -> Re
         })
         .await?;
     consent::load(&deps.db.read, key).await
+}
+
+/// Is anything left that this takes back?
+fn takes_any(row: &Model, wish: &Wish) -> bool {
+    let standing = row.standing().0;
+    standing
+        .iter()
+        .any(|channel| wish.channels.is_empty() || wish.channels.contains(channel))
 }
 
 /// Those of the do-not-call list that follow from it: of the number, and of the address.
@@ -175,24 +189,16 @@ fn entries(row: &Model, wish: &Wish, [of_number, of_email]: [DncId; 2]) -> Vec<E
     number.into_iter().chain(email).collect()
 }
 
-/// When somebody was last reached by it: so long the law wants it kept. By the record of attempts, which says of each on which consent it
-/// rested. `secret`: the record's, of [`attempts::person::key`].
-pub async fn last_used(db: &Connection, secret: &[u8; 32], row: &Model) -> Result<Option<Moment>> {
-    let hashes = attempts::person::hashes_of(secret, row);
-    attempt::last_by_consent(db, (row.tenant_id, row.env), (hashes.as_slice(), row.id)).await
-}
-
 /// Deletes one, with its texts and its file; in the live environment only when the law wants it no longer.
 #[boxed]
 pub async fn delete(deps: &Deps, key: TenantScoped<ConsentId>) -> Result<()> {
     let times = deps.clock.times();
-    let secret = attempts::person::key(&deps.links);
     let evidence = deps
         .writer
         .run(key.tenant_id, move |db| {
             Box::pin(async move {
                 let row = consent::load(db, key).await?;
-                let until = kept::kept_until(row.given_at, last_used(db, &secret, &row).await?);
+                let until = kept::kept_until(row.given_at, consent::last_used(db, key).await?);
                 if !kept::may_go(key.env, until, times) {
                     return Err(Error::InUse(format!(
                         "the law wants a live consent kept for five years after it was given and after each use, so this one until \

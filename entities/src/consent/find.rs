@@ -5,13 +5,13 @@ use crate::{
     connection::Connection,
     db::Db,
     error::Result,
-    ids::{ConsentId, TenantId},
+    ids::{ConsentId, TenantId, TenantScoped},
     law::{ConsentTier, Purpose},
     page::{self, Listed, Page},
     values::{E164, Env, Moment, Times},
 };
 use schemars::JsonSchema;
-use sea_orm::{Condition, ExprTrait, Order, QueryOrder, QuerySelect, entity::prelude::*, sea_query::Expr};
+use sea_orm::{Condition, ExprTrait, Order, QueryOrder, QuerySelect, Statement, entity::prelude::*, sea_query::Expr};
 use serde::{Deserialize, Serialize};
 use std::collections::{HashMap, HashSet};
 
@@ -184,6 +184,31 @@ pub async fn known(db: &Connection, owner: (TenantId, Env), fingerprints: &[Stri
         found.extend(rows.into_iter().map(|row| (row.fingerprint.clone(), row)));
     }
     Ok(found)
+}
+
+/// When somebody was last reached by it: so long the law wants it kept. By the record of attempts, whose rows name the consent that
+/// each rested on.
+#[boxed]
+pub async fn last_used(db: &Connection, key: TenantScoped<ConsentId>) -> Result<Option<Moment>> {
+    let backend = db.get_database_backend();
+    let mut text = String::from("SELECT MAX(at) FROM attempt_records WHERE consent_id IS NOT NULL AND consent_id = ");
+    let mut values: Vec<Value> = vec![key.id.into()];
+    bulk::placeholder(&mut text, backend, 1);
+    for (clause, value) in [
+        (" AND tenant_id = ", Value::from(key.tenant_id)),
+        (" AND env = ", key.env.into()),
+    ] {
+        values.push(value);
+        text.push_str(clause);
+        bulk::placeholder(&mut text, backend, values.len());
+    }
+    let row = db
+        .query_one_raw(Statement::from_sql_and_values(backend, text, values))
+        .await?;
+    match row {
+        Some(row) => Ok(row.try_get_by_index(0)?),
+        None => Ok(None),
+    }
 }
 
 /// Every consent that ever was, a page at a time: for the audit.

@@ -6,6 +6,7 @@ use entities::{
     dnc::DncChannel,
     ids::{AttemptId, CampaignId, ConsentId},
     law::{Audience, Purpose},
+    session::WhyAbandoned,
     values::{E164, Moment},
 };
 use rules::law::{
@@ -53,7 +54,7 @@ pub struct FileOutcomeView {
     pub ended_at: Option<Moment>,
     pub duration_seconds: i32,
     /// Answered, and left without anybody who spoke.
-    pub abandoned: Option<String>,
+    pub abandoned: Option<WhyAbandoned>,
     pub recorded: bool,
     pub opted_out_at: Option<Moment>,
 }

@@ -51,6 +51,13 @@ pub fn judge(law: &Law, facts: &Facts) -> Judgement {
     Judgement { asked }
 }
 
+/// What `judge` says of the number that is shown, and nothing else: is it a yes?
+pub fn may_be_shown(law: &Law, facts: &Facts) -> bool {
+    let entries = law.in_force(&Scope::from(facts)).into_iter();
+    let mut asked = entries.filter(|entry| entry.rule.says.kind() == GateKind::CallerId);
+    asked.all(|entry| !verdict(law, entry, facts).is_no())
+}
+
 fn verdict(law: &Law, entry: &Entry, facts: &Facts) -> Verdict {
     let rule = &entry.rule;
     let verdict = ask(law, entry, facts);

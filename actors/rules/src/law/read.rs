@@ -207,7 +207,8 @@ pub fn deserialized<T: DeserializeOwned>(file: &str, value: Value, rule: Option<
             file: file.to_owned(),
             rule: rule.map(str::to_owned),
             field: (path != ".").then_some(path),
-            why: error.inner().to_string().trim().to_owned(),
+            // What follows the first line repeats the path.
+            why: error.inner().to_string().lines().next().unwrap_or_default().trim().to_owned(),
         }
     })
 }

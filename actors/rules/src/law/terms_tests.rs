@@ -7,6 +7,7 @@ fn terms() -> LegalTerms {
         law: Arc::new(Law::new(pack(), None)),
         legal: Legal::default(),
         channel: DncChannel::Phone,
+        identity_version: 0,
         identity: IdentityFact {
             registered_name: Some("Acme Inc.".to_owned()),
             callback_number: Some("+12025550123".parse().unwrap()),

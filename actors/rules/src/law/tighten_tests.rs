@@ -185,7 +185,7 @@ fn only_a_reasoned_override_loosens() {
     for (rule, reason, by, field) in [
         ("us.cap.month", "Counsel has agreed", "J. Doe", "rule"),
         ("everywhere.floor", "Counsel has agreed", "J. Doe", "rule"),
-        ("everywhere.disclosure.ai", "Counsel has agreed", "J. Doe", "rule"),
+        ("everywhere.own_list", "Counsel has agreed", "J. Doe", "rule"),
         ("us.cap.week", "  because  ", "J. Doe", "reason"),
         ("us.cap.week", "Counsel has agreed", " ", "approved_by"),
     ] {

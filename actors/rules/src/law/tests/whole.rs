@@ -231,7 +231,7 @@ fn a_bad_file_is_told_with_its_rule_and_field() {
         ("\"EU\"", "\"Europe\"", "places", "Europe"),
         ("most = 1", "most = -1", "says", ""),
         ("most = 1", "most = 1, least = 2", "says", "least"),
-        ("\"cap\"", "\"cup\"", "says", "cup"),
+        ("\"cap\"", "\"cup\"", "says.kind", "cup"),
         ("hours = 24", "hours = 0", "says", "hours"),
         ("source = \"s\"", "source = \" \"", "source", ""),
         ("mend = \"m\"\n", "", "", "mend"),
