@@ -1,5 +1,5 @@
 //! Single messages and calls with live keys: the law binds them without being asked.
-use super::{CALLER, consent, introduce, number, proof, revoke, with};
+use super::{CALLER, SELLER, consent, introduce, mid_morning, number, proof, revoke, with};
 use crate::{
     on_both,
     scenarios::messages::{PERSON, live, sms, status, text, with_provider},
@@ -149,7 +149,7 @@ on_both! {
             assert!(matches!(&found, Err(Error::ComplianceBlocked { rule, reason }) if rule == expected && !reason.is_empty()), "{expected}: {found:?}");
         };
         refused("us.consent.voice").await;
-        tenant.api.patch("/v1/compliance/identity", json!({ "registered_name": super::SELLER })).await.ok();
+        tenant.api.patch("/v1/compliance/identity", json!({ "registered_name": SELLER })).await.ok();
         consent(&api, PERSON, json!({})).await;
         refused("everywhere.caller").await;
         let shown = number(world, &tenant, CALLER).await;
@@ -157,7 +157,7 @@ on_both! {
         introduce_fully(&tenant).await;
         let closed = call(world, &tenant, PERSON).await;
         assert!(matches!(closed, Err(Error::OutsideCallingHours { next_open_at: Some(_) })), "08:00 in Washington: {closed:?}");
-        super::mid_morning(world).await;
+        mid_morning(world).await;
         call(world, &tenant, PERSON).await.unwrap();
         // Nobody who takes opt-outs answers it any more.
         tenant.api.patch(&shown, json!({ "agent_id": null })).await.ok();
