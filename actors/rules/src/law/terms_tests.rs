@@ -76,9 +76,10 @@ fn all_clocks_of_the_person_count() {
         ),
         ("+12125550100", None, Some("Asia/Tokyo"), "America/New_York Asia/Tokyo"),
     ] {
+        let number: E164 = number.parse().unwrap();
         let region: Option<Place> = region.map(|region| region.parse().unwrap());
         let whom = Whom {
-            number: Some(&number.parse().unwrap()),
+            number: Some(&number),
             region: region.as_ref(),
             timezone: timezone.map(|zone| zone.parse().unwrap()),
             ..Whom::default()
