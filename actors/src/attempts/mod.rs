@@ -212,8 +212,8 @@ fn follows(
     record(subject, body, None::<&Person>)
 }
 
-/// Places that an erasure names; of more the first and the last.
-const MOST_PLACES: usize = 1_000;
+/// Places that one row of an erasure names: of more there are several.
+pub const MOST_PLACES: usize = 1_000;
 
 /// Records that what these rows say of a person was blanked (`entities::attempt::blank`), in the same transaction. `hashes`: under
 /// which the person is found.
@@ -223,13 +223,9 @@ pub fn erased(
     hashes: Hashes,
     (places, asked_by): (&[i64], Option<String>),
 ) -> Result<New> {
-    let named = match places {
-        [first, .., last] if places.len() > MOST_PLACES => vec![*first, *last],
-        few => few.to_vec(),
-    };
     let body = ErasureBody {
         erasure_id,
-        places: named,
+        places: places.to_vec(),
         rows: i64::try_from(places.len()).unwrap_or(i64::MAX),
         asked_by,
     };

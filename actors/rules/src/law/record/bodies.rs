@@ -190,7 +190,7 @@ pub struct RevocationBody {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ErasureBody {
     pub erasure_id: ErasureId,
-    /// Their places, in order; of more than that many the first and the last.
+    /// Their places, in order.
     pub places: Vec<i64>,
     pub rows: i64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
