@@ -18,29 +18,37 @@ pub async fn up(schema: &Schema<'_>) -> Result<(), DbErr> {
         )"
     );
     schema.execute(&chunks).await?;
+    let json = match schema.backend() {
+        DbBackend::Postgres => "jsonb",
+        _ => "jsonb_text",
+    };
+    // The operator's own have the id that no workspace has.
+    let registers = format!(
+        "CREATE TABLE registers (
+            id uuid NOT NULL PRIMARY KEY,
+            tenant_id uuid NOT NULL,
+            env varchar(8) NOT NULL,
+            name varchar(32) NOT NULL,
+            country varchar(2) NOT NULL,
+            version integer NOT NULL,
+            file_id uuid NOT NULL,
+            key_check varchar(16) NOT NULL,
+            has_dates boolean NOT NULL,
+            area_codes {json},
+            numbers bigint NOT NULL,
+            sha256 varchar(64) NOT NULL,
+            fetched_at bigint NOT NULL,
+            uploaded_at bigint NOT NULL,
+            uploaded_by text,
+            warned integer NOT NULL,
+            created_at bigint NOT NULL
+        )"
+    );
+    schema.execute(&registers).await?;
     schema.apply(Vec::new(), Vec::new(), STATEMENTS).await
 }
 
 const STATEMENTS: &[&str] = &[
-    // The operator's own have the id that no workspace has.
-    "CREATE TABLE registers (
-        id uuid NOT NULL PRIMARY KEY,
-        tenant_id uuid NOT NULL,
-        env varchar(8) NOT NULL,
-        name varchar(32) NOT NULL,
-        country varchar(2) NOT NULL,
-        version integer NOT NULL,
-        file_id uuid NOT NULL,
-        key_check varchar(16) NOT NULL,
-        has_dates boolean NOT NULL,
-        numbers bigint NOT NULL,
-        sha256 varchar(64) NOT NULL,
-        fetched_at bigint NOT NULL,
-        uploaded_at bigint NOT NULL,
-        uploaded_by text,
-        warned integer NOT NULL,
-        created_at bigint NOT NULL
-    )",
     "CREATE UNIQUE INDEX registers_name ON registers (tenant_id, env, name)",
     "CREATE TABLE reassigned_checks (
         tenant_id uuid NOT NULL,

@@ -4,7 +4,7 @@ use super::commands::{open, print};
 use crate::error::CannotStart;
 use actors::registers::{
     hashes::Hasher,
-    reading::{MAX_NUMBERS, Read, Reading},
+    reading::{Read, Reading, most_of_operator},
     runs::Chunks,
     settle::{check_name, settle},
     upload::ROWS,
@@ -13,8 +13,9 @@ use clap::Subcommand;
 use entities::{
     Error,
     db::Db,
+    ids::RegisterFileId,
     meta,
-    register::{self, Model, OPERATOR, chunk},
+    register::{self, AreaCodes, Model, OPERATOR, chunk},
     values::{Country, Moment},
 };
 use rules::registers::{
@@ -48,6 +49,9 @@ pub enum Registers {
         /// Whose national numbers it holds, where its name does not say so [default: US]
         #[arg(long, value_name = "COUNTRY")]
         country: Option<String>,
+        /// Area codes that it covers though it holds no number of them, as 212,646
+        #[arg(long, value_name = "CODES")]
+        area_codes: Option<String>,
         /// It is whole, though it holds less than half as many numbers as the file before
         #[arg(long)]
         allow_shrink: bool,
@@ -65,6 +69,8 @@ struct Shown {
     country: String,
     version: i32,
     numbers: i64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    area_codes: Option<AreaCodes>,
     fetched_at: Moment,
     stale_at: Moment,
     sha256: String,
@@ -78,6 +84,7 @@ impl From<Model> for Shown {
             country: row.country,
             version: row.version,
             numbers: row.numbers,
+            area_codes: row.area_codes,
             fetched_at: row.fetched_at,
             sha256: row.sha256,
         }
@@ -93,19 +100,23 @@ impl Registers {
                 files,
                 fetched_at,
                 country,
+                area_codes,
                 allow_shrink,
             } => {
                 known::check_name(&name)?;
+                let country = known::country(&name, country.as_deref(), Country::US)?;
                 let upload = Upload {
                     id: ids.next(),
                     owner: OPERATOR,
-                    country: known::country(&name, country.as_deref(), Country::US)?,
+                    area_codes: known::area_codes(area_codes.as_deref(), country)?,
+                    country,
                     fetched_at: known::fetched_at(&fetched_at, clock.now())?,
                     name,
                     by: None,
                     may_shrink: allow_shrink,
                 };
                 let place = Place {
+                    most: most_of_operator(settings.registers_memory()),
                     hasher: hasher(&db, &settings.keyring()?).await?,
                     db: &db,
                     clock: &clock,
@@ -144,6 +155,12 @@ fn told(row: Model, change: Change, json: bool) {
         "{} {what}: version {}, {} numbers, good until {}",
         shown.name, shown.version, shown.numbers, shown.stale_at
     );
+    if let Some(codes) = shown.area_codes {
+        println!(
+            "It covers {} area codes; calls to others that need it are held back",
+            codes.0.len()
+        );
+    }
 }
 
 async fn list(db: &Db, json: bool) -> Result<(), CannotStart> {
@@ -186,30 +203,56 @@ struct Place<'a> {
     clock: &'a Clock,
     ids: &'a Ids,
     hasher: Hasher,
+    /// Numbers of one file.
+    most: usize,
 }
 
 impl Place<'_> {
     async fn put(&self, upload: Upload, files: &[PathBuf]) -> Result<(Model, Change), CannotStart> {
         check_name(&self.db.read, &upload).await?;
-        let reading = Reading::new(self.hasher.clone(), upload.country, upload.fetched_at, MAX_NUMBERS);
+        let reading = Reading::new(self.hasher.clone(), upload.country, upload.fetched_at, self.most);
         let read = read(reading, files)?;
         let current = register::of_name(&self.db.read, upload.owner, &upload.name).await?;
-        upload.check_day(current.as_ref(), &read.sha256, &read.key_check)?;
-        let known = current.filter(|row| upload.is_known(row, &read.sha256, &read.key_check));
+        upload.check_day(current.as_ref(), &read.content)?;
+        let known = current.as_ref().filter(|row| upload.is_known(row, &read.content));
         let mut file = File {
             id: self.ids.next(),
-            sha256: read.sha256.clone(),
-            key_check: read.key_check.clone(),
-            has_dates: read.has_dates,
-            numbers: known.as_ref().map_or(0, |row| row.numbers),
+            content: read.content.clone(),
+            numbers: known.map_or(0, |row| row.numbers),
         };
-        if known.is_none() {
+        let is_stored = known.is_none();
+        if is_stored {
             file.numbers = self.write(read.chunks(file.id)).await?;
         }
+        let settled = self.settle(&upload, &file, is_stored).await;
+        match &settled {
+            Ok((_, Change::Replaced)) => self.remove(current.map(|row| row.file_id)).await?,
+            Ok((_, Change::Nothing | Change::Refreshed)) => {}
+            // What stays now is found by the service after a day.
+            Err(_) => drop(self.remove(is_stored.then_some(file.id)).await),
+        }
+        settled
+    }
+
+    async fn settle(&self, upload: &Upload, file: &File, is_stored: bool) -> Result<(Model, Change), CannotStart> {
         let transaction = self.db.begin().await.map_err(Error::from)?;
-        let settled = settle(&transaction, &upload, &file, known.is_none(), self.clock.now()).await?;
+        let settled = settle(&transaction, upload, file, is_stored, self.clock.now()).await?;
         transaction.commit().await.map_err(Error::from)?;
         Ok(settled)
+    }
+
+    /// What that file holds, which no register has any more.
+    async fn remove(&self, file: Option<RegisterFileId>) -> Result<(), CannotStart> {
+        let Some(file) = file else { return Ok(()) };
+        loop {
+            let transaction = self.db.begin().await.map_err(Error::from)?;
+            let removed = chunk::remove_some(&transaction, file, ROWS as u64).await?;
+            transaction.commit().await.map_err(Error::from)?;
+            if removed == 0 {
+                return Ok(());
+            }
+            self.clock.rest(REST).await;
+        }
     }
 
     /// Answers how many numbers there are.

@@ -245,7 +245,8 @@ async fn read_into(
     }
 }
 
-fn patience(elapsed: Duration, arrived: usize) -> Duration {
+/// How long the next bytes of a body are waited for, after so long and so many bytes.
+pub fn patience(elapsed: Duration, arrived: usize) -> Duration {
     let earned = Duration::from_secs(arrived as u64 / LEAST_PER_SECOND);
     (GRACE + earned).saturating_sub(elapsed).min(IDLE)
 }

@@ -5,7 +5,7 @@ use super::{
     bodies::MIB,
     caller::Caller,
     error::{ApiError, ApiResult, Code},
-    extract::{Params, announced, room_for},
+    extract::{Params, announced, patience, room_for},
     registers::{Name, RegisterView},
 };
 use crate::state::State;
@@ -13,7 +13,7 @@ use actix_web::{
     HttpMessage, HttpRequest, HttpResponse,
     web::{self, BytesMut, Data},
 };
-use actors::registers::reading::{MAX_FILE, MAX_NUMBERS, Read, Reading};
+use actors::registers::reading::{MAX_FILE, Read, Reading};
 use entities::{Error, tenant};
 use futures_util::StreamExt;
 use rules::registers::{
@@ -25,12 +25,9 @@ use tokio::time::{Instant, timeout};
 
 /// Bytes that are handed over at once to be read.
 const PIECE: usize = MIB;
-/// Without a byte.
-const IDLE: Duration = Duration::from_secs(30);
-/// For the whole file.
-const DEADLINE: Duration = Duration::from_secs(60 * 60);
-/// Bytes of a refused file that are still taken, so that its sender hears why.
+/// Bytes of a refused file that are still taken, so that its sender hears why; and for so long.
 const MAX_DRAINED: usize = 64 * MIB;
+const DRAINED_WITHIN: Duration = Duration::from_secs(30);
 
 /// Is it the request below, whose body is too large to be held?
 pub fn is_one(request: &HttpRequest) -> bool {
@@ -78,12 +75,12 @@ async fn receive(
     if announced(request) > MAX_FILE {
         return Err(ApiError::too_large(MAX_FILE));
     }
-    registers.begin(deps, &upload).await?;
     let Ok(_permit) = registers.uploads.enter(caller.tenant_id()) else {
         let why = "another register is being uploaded; try again when it is done".into();
         return Err(ApiError::TooMany(Code::RateLimited, why, 10));
     };
-    let reading = Reading::new(registers.hasher.clone(), upload.country, upload.fetched_at, MAX_NUMBERS);
+    let most = registers.begin(deps, &upload).await?;
+    let reading = Reading::new(registers.hasher.clone(), upload.country, upload.fetched_at, most);
     let read = read(request, payload, reading).await?;
     let (row, change) = registers.store(deps, upload, read).await?;
     Ok((row.into(), change == Change::Replaced))
@@ -92,6 +89,7 @@ async fn receive(
 async fn asked(state: &State, caller: &Caller, name: String, mut params: Params) -> ApiResult<Upload> {
     let fetched_at = params.take("fetched_at").unwrap_or_default();
     let country = params.take("country");
+    let area_codes = params.take("area_codes");
     let may_shrink = params.flag("allow_shrink")?;
     params.finish()?;
     if fetched_at.is_empty() {
@@ -99,10 +97,12 @@ async fn asked(state: &State, caller: &Caller, name: String, mut params: Params)
         return Err(ApiError::validation("fetched_at", why));
     }
     let own = tenant::country(&state.deps.db.read, caller.tenant_id()).await?;
+    let country = known::country(&name, country.as_deref(), own)?;
     Ok(Upload {
         id: caller.new_id(&state.deps.ids),
         owner: caller.owner(),
-        country: known::country(&name, country.as_deref(), own)?,
+        area_codes: known::area_codes(area_codes.as_deref(), country)?,
+        country,
         fetched_at: known::fetched_at(&fetched_at, state.deps.clock.times().later())?,
         name,
         by: Some(caller.name()),
@@ -114,8 +114,8 @@ async fn read(request: &HttpRequest, payload: &mut web::Payload, mut reading: Re
     let mut room = room_for(request)?;
     let (begun, mut total, mut piece) = (Instant::now(), 0, BytesMut::new());
     loop {
-        let patience = IDLE.min(DEADLINE.saturating_sub(begun.elapsed()));
-        let chunk = timeout(patience, payload.next()).await;
+        // One that comes too slowly holds a place that others could use.
+        let chunk = timeout(patience(begun.elapsed(), total), payload.next()).await;
         let chunk = chunk.map_err(|_| ApiError::body_too_slow())?.transpose();
         let chunk = chunk.map_err(|_| ApiError::invalid_json("the body broke off before its end; send it again"))?;
         let is_last = chunk.is_none();
@@ -147,9 +147,9 @@ async fn aside<T: Send + 'static>(work: impl FnOnce() -> Result<T, Error> + Send
 
 /// Reads on after a refusal, within limits: who is still sending hears no answer.
 async fn drain(mut payload: web::Payload) {
-    let mut drained = 0;
+    let (begun, mut drained) = (Instant::now(), 0);
     while drained < MAX_DRAINED
-        && let Ok(Some(Ok(chunk))) = timeout(IDLE, payload.next()).await
+        && let Ok(Some(Ok(chunk))) = timeout(DRAINED_WITHIN.saturating_sub(begun.elapsed()), payload.next()).await
     {
         drained += chunk.len();
     }

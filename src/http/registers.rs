@@ -47,6 +47,9 @@ pub struct RegisterView {
     pub version: i32,
     /// Each counted once.
     pub numbers: i64,
+    /// The area codes that it covers: of numbers with another it says nothing, and calls to them that need it are held back. Null: it
+    /// covers all numbers, as a register does that is not given out by area codes.
+    pub area_codes: Option<Vec<String>>,
     /// It says since when each number is listed.
     pub has_dates: bool,
     /// Of the file as it was uploaded, in hex.
@@ -73,6 +76,7 @@ impl From<Model> for RegisterView {
             country: row.country,
             version: row.version,
             numbers: row.numbers,
+            area_codes: row.area_codes.map(|codes| codes.0.iter().map(u16::to_string).collect()),
             has_dates: row.has_dates,
             sha256: row.sha256,
             fetched_at: row.fetched_at,

@@ -21,8 +21,13 @@ pub(super) fn validate(settings: &Settings) -> Result<(), BadSetting> {
 impl Settings {
     /// The registers of the database that has these keys.
     pub fn registers(&self, keys: &LinkKeys) -> Result<Registers, BadSetting> {
-        let most_bytes = self.registers_memory_mb.saturating_mul(MB);
+        let most_bytes = self.registers_memory();
         Ok(Registers::new(keys, most_bytes, self.questions()?, self.notified()?))
+    }
+
+    /// Bytes that all registers may take of memory.
+    pub fn registers_memory(&self) -> usize {
+        self.registers_memory_mb.saturating_mul(MB)
     }
 
     fn notified(&self) -> Result<Option<String>, BadSetting> {
@@ -40,16 +45,17 @@ impl Settings {
     fn questions(&self) -> Result<Questions, BadSetting> {
         let days = within("reassigned_max_age_days", self.reassigned_max_age_days, 1..=365)?;
         let max_age = Duration::from_secs(u64::from(days) * DAY_SECONDS);
+        let most_of_day = within("reassigned_daily_limit", self.reassigned_daily_limit, 1..=100_000_000)?;
         if self.reassigned_url.is_empty() {
             unused(
                 &["reassigned_url"],
                 [("reassigned_api_key", self.reassigned_api_key.expose())],
             )?;
-            return Ok(Questions::new(None, max_age));
+            return Ok(Questions::new(None, max_age, most_of_day));
         }
         let database = HttpDatabase::new(&self.reassigned_url, self.reassigned_api_key.given());
         let database = database.map_err(|why| BadSetting(format!("reassigned_url: {why}")))?;
         let database: Arc<dyn Database> = Arc::new(database);
-        Ok(Questions::new(Some(database), max_age))
+        Ok(Questions::new(Some(database), max_age, most_of_day))
     }
 }

@@ -1,12 +1,7 @@
 //! What a register costs: reading and storing its file, its memory, and looking numbers up in it.
 use super::service::resident_mib;
 use actors::registers::{
-    hashes::Hasher,
-    lookup::Registers,
-    questions::Questions,
-    reading::{MAX_NUMBERS, Reading},
-    settle::settle,
-    upload::ROWS,
+    hashes::Hasher, lookup::Registers, questions::Questions, reading::Reading, settle::settle, upload::ROWS,
 };
 use entities::{
     db::{Db, Location},
@@ -37,7 +32,7 @@ pub async fn run(database: &str, numbers: usize) {
     let today = Moment::parse("2026-11-30T00:00:00Z").expect("a moment");
 
     let begun = Instant::now();
-    let mut reading = Reading::new(hasher, Country::US, today, MAX_NUMBERS);
+    let mut reading = Reading::new(hasher, Country::US, today, numbers);
     let mut lines = String::new();
     for n in 0..numbers {
         lines += &number(2 * n + 1);
@@ -53,9 +48,7 @@ pub async fn run(database: &str, numbers: usize) {
     let begun = Instant::now();
     let mut file = File {
         id: RegisterFileId::from(Uuid::from_u128(7)),
-        sha256: read.sha256.clone(),
-        key_check: read.key_check.clone(),
-        has_dates: read.has_dates,
+        content: read.content.clone(),
         numbers: 0,
     };
     let mut chunks = read.chunks(file.id);
@@ -75,6 +68,7 @@ pub async fn run(database: &str, numbers: usize) {
         name: "us_dnc".into(),
         country: Country::US,
         fetched_at: today,
+        area_codes: None,
         by: None,
         may_shrink: false,
     };
@@ -89,7 +83,7 @@ pub async fn run(database: &str, numbers: usize) {
 }
 
 async fn look_up(db: &Db, keys: &LinkKeys, numbers: usize) {
-    let questions = Questions::new(None, Duration::ZERO);
+    let questions = Questions::new(None, Duration::ZERO, 1);
     let registers = Registers::new(keys, 1 << 30, questions, None);
     let ask = async |those: &[E164]| {
         let found = registers.look(&db.read, OPERATOR, &["us_dnc"], those).await;

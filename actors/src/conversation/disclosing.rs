@@ -9,11 +9,11 @@ use super::{
     transport::{CallTransport, Settling, Words},
 };
 use adapters::brain::Heard;
-use entities::{Result, agent::ConsentMode, law::DisclosureKind, values::Moment};
+use entities::{Result, agent::ConsentMode, law::DisclosureKind, session::EndReason, values::Moment};
 use rules::{
     conversation::{
         claims::Watch,
-        disclosure::{Asked, Sentence, Speech, joined, kinds_of, sha256, speaks},
+        disclosure::{Asked, Came, Sentence, Speech, joined, kinds_of, sha256, speaks},
     },
     session::command::{Command, Disclosed},
 };
@@ -107,16 +107,19 @@ impl<L: CallTransport> Conversation<L> {
         self.heed_overheard().await
     }
 
-    /// Says whether the other side has cut in.
+    /// Says whether the other side has cut in. If no voice gets through it the talk ends: nobody is talked to who was not told.
     async fn say_disclosure(&mut self, speech: &Speech) -> Result<bool, Over> {
         let began = self.now();
         let spoken = self.speak_for_the_law(&speech.text(), speech.is_whole).await?;
-        let heard = is_cut(&spoken).then(|| spoken.said.chars().count());
         let now = self.now();
-        let (whole, cut) = self.disclosures.said(speech, heard, now);
+        let (whole, cut) = self.disclosures.said(speech, came(&spoken), now);
         self.tell_disclosed(&whole, began, false);
         self.tell_disclosed(&cut, began, true);
         self.heed_overheard().await?;
+        if self.disclosures.have_failed() {
+            let why = "no voice has said to its end what the law wants said".to_owned();
+            return Err(self.break_off(EndReason::ProviderError, why).await);
+        }
         Ok(spoken.is_cut)
     }
 
@@ -213,6 +216,17 @@ impl<L: CallTransport> Conversation<L> {
         let language = self.speech_out.watched.as_deref()?;
         let is_answered = matches!(heard, Heard::Answered { .. });
         Some(Watch::new(language, self.disclosures.truth().text, is_answered))
+    }
+}
+
+fn came(spoken: &Spoken) -> Came {
+    let heard = spoken.said.chars().count();
+    if spoken.is_cut {
+        Came::CutIn(heard)
+    } else if spoken.broke_off {
+        Came::BrokeOff(heard)
+    } else {
+        Came::Whole
     }
 }
 

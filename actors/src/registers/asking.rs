@@ -79,25 +79,28 @@ async fn ask_all(deps: &Deps, tenant: TenantId) -> Result<()> {
     let Some(database) = questions.database() else {
         return Ok(());
     };
-    let Ok(_one_of_few) = questions.at_once.acquire().await else {
-        return Ok(());
-    };
     let mut any = false;
     loop {
-        let some = questions.take(tenant);
+        // For each batch anew: who has few questions does not wait for who has many.
+        let Ok(one_of_few) = questions.at_once.acquire().await else {
+            break;
+        };
+        let some = questions.take(tenant, deps.clock.now());
         if some.is_empty() {
             break;
         }
-        let answers = match database.ask(&some).await {
+        let answers = database.ask(&some).await;
+        drop(one_of_few);
+        let answers = match answers {
             Ok(answers) => answers,
             Err(failure) => {
-                questions.failed(deps.clock.now());
+                questions.failed(tenant, deps.clock.now());
                 tracing::warn!(%failure, "reassigned numbers cannot be looked up: calls that need it are held back");
                 metrics::counter!("callboard_reassigned_lookups_total", "result" => "failed").increment(1);
                 break;
             }
         };
-        questions.answered();
+        questions.answered(tenant);
         metrics::counter!("callboard_reassigned_lookups_total", "result" => "answered").increment(1);
         save(deps, tenant, some, answers).await?;
         any = true;

@@ -2,7 +2,7 @@
 use super::{
     hashes::{Hasher, Listed, unpack, unpack_days},
     questions::Questions,
-    shelf::Shelf,
+    shelf::{Shelf, Wanted},
 };
 use entities::{
     Error, Result, boxed,
@@ -56,7 +56,7 @@ impl Registers {
     }
 
     /// What the registers of these names say of each number: those of the workspace, and those of the operator, which serve both
-    /// environments. Of a name that nobody has uploaded there is no fact.
+    /// environments. Of a name that nobody has uploaded there is no fact, and none of a number whose area code a copy does not cover.
     ///
     /// Where there are two of a name, both are told, and one that lists the number first; then the one that was given out later.
     #[boxed]
@@ -75,7 +75,8 @@ impl Registers {
         let registers = self.current(db, owner, names).await?;
         for (number, of_number) in &mut facts {
             let hash = self.hasher.hash(number.as_str());
-            of_number.extend(registers.iter().map(|(row, listed)| fact(row, listed.find(hash))));
+            let covering = registers.iter().filter(|(row, _)| row.covers(number.as_str()));
+            of_number.extend(covering.map(|(row, listed)| fact(row, listed.find(hash))));
             of_number.sort_by(|one, other| {
                 let order = one.name.cmp(&other.name);
                 let order = order.then(other.is_listed.cmp(&one.is_listed));
@@ -118,7 +119,7 @@ impl Registers {
                 }
                 continue;
             }
-            let listed = self.shelf.get(row.id, row.file_id, || load(db, &row)).await?;
+            let listed = self.shelf.get(wanted(&row), || load(db, &row)).await?;
             found.push((row, listed));
         }
         Ok(found)
@@ -127,6 +128,16 @@ impl Registers {
     /// Bytes of all files in memory.
     pub fn bytes(&self) -> usize {
         self.shelf.bytes()
+    }
+}
+
+fn wanted(row: &Model) -> Wanted {
+    let of_each = size_of::<u64>() + if row.has_dates { size_of::<u16>() } else { 0 };
+    Wanted {
+        register: row.id,
+        file: row.file_id,
+        workspace: (!row.is_operators()).then_some(row.tenant_id),
+        bytes: usize::try_from(row.numbers).unwrap_or(0).saturating_mul(of_each),
     }
 }
 

@@ -17,20 +17,28 @@ pub struct Questions {
     database: Option<Arc<dyn Database>>,
     /// An answer that is older is asked for again.
     pub max_age: Duration,
+    /// Of one workspace and one day of UTC: each is paid for.
+    most_of_day: usize,
     /// The workspaces for which it is being asked.
     pub asking: Running<TenantId>,
-    /// Requests that are under way, of all workspaces.
+    /// Requests that are under way, of all workspaces: taken in turn, one batch at a time.
     pub at_once: Semaphore,
-    waiting: Mutex<Waiting>,
+    waiting: Mutex<HashMap<TenantId, Waiting>>,
 }
 
+/// Of one workspace. What goes wrong with its numbers holds up nobody else's.
 #[derive(Default)]
 struct Waiting {
     /// Each number with the day of the consent.
-    by_tenant: HashMap<TenantId, BTreeMap<E164, Moment>>,
+    numbers: BTreeMap<E164, Moment>,
     /// Failures in a row, and until when nothing is asked because of them.
     failures: u32,
     not_before: Option<Moment>,
+    /// The day, counted from 1970, and how many were asked for in it.
+    day: i64,
+    asked: usize,
+    /// It is in the log that no more are asked for in that day.
+    is_told: bool,
 }
 
 /// Questions of one workspace that wait; who asks for more asks again later.
@@ -39,6 +47,7 @@ const REQUESTS: usize = 2;
 /// After a failure; doubled with each that follows.
 const PAUSE_SECONDS: i64 = 30;
 const LONGEST_PAUSE_SECONDS: i64 = 600;
+const DAY_MS: i64 = 24 * 3_600_000;
 
 impl fmt::Debug for Questions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -46,19 +55,31 @@ impl fmt::Debug for Questions {
     }
 }
 
+impl Waiting {
+    /// How many more may be asked for today. A clock that is set back begins no day anew.
+    fn left(&mut self, most: usize, now: Moment) -> usize {
+        let today = now.millis().div_euclid(DAY_MS);
+        if today > self.day {
+            (self.day, self.asked, self.is_told) = (today, 0, false);
+        }
+        most.saturating_sub(self.asked)
+    }
+}
+
 impl Questions {
-    /// Without a database nothing is ever answered.
-    pub fn new(database: Option<Arc<dyn Database>>, max_age: Duration) -> Self {
+    /// Without a database nothing is ever answered. `most_of_day`: numbers that are asked for, of one workspace.
+    pub fn new(database: Option<Arc<dyn Database>>, max_age: Duration, most_of_day: usize) -> Self {
         Questions {
             database,
             max_age,
+            most_of_day,
             asking: Running::default(),
             at_once: Semaphore::new(REQUESTS),
             waiting: Mutex::default(),
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Waiting> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<TenantId, Waiting>> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -72,42 +93,51 @@ impl Questions {
             return false;
         }
         let mut waiting = self.lock();
-        let of_tenant = waiting.by_tenant.entry(tenant).or_default();
+        let of_tenant = waiting.entry(tenant).or_default();
         for (number, since) in questions {
-            if of_tenant.len() < MOST || of_tenant.contains_key(&number) {
-                of_tenant.insert(number, since);
+            if of_tenant.numbers.len() < MOST || of_tenant.numbers.contains_key(&number) {
+                of_tenant.numbers.insert(number, since);
             }
         }
-        let any = !of_tenant.is_empty();
-        any && waiting.not_before.is_none_or(|at| now >= at)
+        if of_tenant.numbers.is_empty() {
+            return false;
+        }
+        let has_room = of_tenant.left(self.most_of_day, now) > 0;
+        if !has_room && !std::mem::replace(&mut of_tenant.is_told, true) {
+            let most = self.most_of_day;
+            tracing::warn!(%tenant, most, "no more reassigned numbers are looked up today: calls that need it are held back");
+            metrics::counter!("callboard_reassigned_lookups_total", "result" => "limited").increment(1);
+        }
+        has_room && of_tenant.not_before.is_none_or(|at| now >= at)
     }
 
-    /// Some that wait; they wait no longer.
-    pub fn take(&self, tenant: TenantId) -> Vec<Question> {
+    /// Some that wait, as many as may still be asked for today; they wait no longer.
+    pub fn take(&self, tenant: TenantId, now: Moment) -> Vec<Question> {
         let mut waiting = self.lock();
-        let Some(of_tenant) = waiting.by_tenant.get_mut(&tenant) else {
+        let Some(of_tenant) = waiting.get_mut(&tenant) else {
             return Vec::new();
         };
-        let some = std::iter::from_fn(|| of_tenant.pop_first()).take(AT_ONCE);
-        let some = some.map(|(number, since)| Question { number, since }).collect();
-        if of_tenant.is_empty() {
-            waiting.by_tenant.remove(&tenant);
-        }
+        let most = of_tenant.left(self.most_of_day, now).min(AT_ONCE);
+        let some = std::iter::from_fn(|| of_tenant.numbers.pop_first()).take(most);
+        let some: Vec<Question> = some.map(|(number, since)| Question { number, since }).collect();
+        of_tenant.asked += some.len();
         some
     }
 
-    pub fn answered(&self) {
-        let mut waiting = self.lock();
-        (waiting.failures, waiting.not_before) = (0, None);
+    pub fn answered(&self, tenant: TenantId) {
+        if let Some(of_tenant) = self.lock().get_mut(&tenant) {
+            (of_tenant.failures, of_tenant.not_before) = (0, None);
+        }
     }
 
-    /// Nobody answers: nothing is asked for a while, and nothing is kept until then.
-    pub fn failed(&self, now: Moment) {
+    /// Nobody answers: for that workspace nothing is asked for a while, and nothing is kept until then.
+    pub fn failed(&self, tenant: TenantId, now: Moment) {
         let mut waiting = self.lock();
-        let pause = PAUSE_SECONDS << waiting.failures.min(10);
-        waiting.failures += 1;
-        waiting.not_before = Some(now.plus_seconds(pause.min(LONGEST_PAUSE_SECONDS)));
-        waiting.by_tenant.clear();
+        let of_tenant = waiting.entry(tenant).or_default();
+        let pause = PAUSE_SECONDS << of_tenant.failures.min(10);
+        of_tenant.failures += 1;
+        of_tenant.not_before = Some(now.plus_seconds(pause.min(LONGEST_PAUSE_SECONDS)));
+        of_tenant.numbers.clear();
     }
 }
 
@@ -139,58 +169,79 @@ mod tests {
         Uuid::from_u128(n).into()
     }
 
+    fn asked(most_of_day: usize) -> Questions {
+        Questions::new(Some(Arc::new(Nobody)), Duration::from_secs(1), most_of_day)
+    }
+
     #[test]
     fn each_number_waits_once_and_is_taken_once() {
-        let questions = Questions::new(Some(Arc::new(Nobody)), Duration::from_secs(1));
+        let questions = asked(1_000);
         assert!(!questions.add(tenant(1), [], at(0)), "nothing waits");
         assert!(questions.add(tenant(1), (0..300).map(|n| (number(n), at(5))), at(0)));
         assert!(questions.add(tenant(1), [(number(7), at(9))], at(0)));
-        assert!(questions.take(tenant(2)).is_empty());
-        let (first, rest) = (questions.take(tenant(1)), questions.take(tenant(1)));
+        assert!(questions.take(tenant(2), at(0)).is_empty());
+        let (first, rest) = (questions.take(tenant(1), at(0)), questions.take(tenant(1), at(0)));
         assert_eq!((first.len(), rest.len()), (AT_ONCE, 300 - AT_ONCE));
-        assert!(questions.take(tenant(1)).is_empty());
+        assert!(questions.take(tenant(1), at(0)).is_empty());
         let seventh = first.iter().find(|question| question.number == number(7));
         assert_eq!(
             seventh.map(|question| question.since),
             Some(at(9)),
             "as it was asked last"
         );
-        assert!(questions.lock().by_tenant.is_empty());
     }
 
     #[test]
     fn after_a_failure_nothing_is_asked_for_a_while_and_longer_after_each() {
-        let questions = Questions::new(Some(Arc::new(Nobody)), Duration::from_secs(1));
+        let questions = asked(1_000);
         let ask = |now| questions.add(tenant(1), [(number(1), at(0))], at(now));
         assert!(ask(0));
-        questions.failed(at(0));
+        assert!(questions.add(tenant(2), [(number(2), at(0))], at(0)));
+        questions.failed(tenant(1), at(0));
         assert!(
-            questions.take(tenant(1)).is_empty(),
+            questions.take(tenant(1), at(0)).is_empty(),
             "it is asked for again by whoever waits"
         );
         assert_eq!((ask(29), ask(30)), (false, true));
-        questions.failed(at(30));
+        assert!(questions.add(tenant(2), [], at(0)), "nobody else is held up");
+        assert_eq!(questions.take(tenant(2), at(0)).len(), 1);
+        questions.failed(tenant(1), at(30));
         assert_eq!((ask(89), ask(90)), (false, true));
         for _ in 0..100 {
-            questions.failed(at(90));
+            questions.failed(tenant(1), at(90));
         }
         assert_eq!((ask(689), ask(690)), (false, true));
-        questions.answered();
+        questions.answered(tenant(1));
         assert!(ask(91));
     }
 
     #[test]
+    fn no_workspace_asks_for_more_in_a_day_than_it_may() {
+        let questions = asked(300);
+        let (day, next) = (at(86_400), at(2 * 86_400));
+        let all = || (0..400).map(|n| (number(n), at(0)));
+        assert!(questions.add(tenant(1), all(), day));
+        let taken = [0; 3].map(|_| questions.take(tenant(1), day).len());
+        assert_eq!(taken, [AT_ONCE, 300 - AT_ONCE, 0]);
+        assert!(!questions.add(tenant(1), all(), day));
+        assert!(questions.add(tenant(2), all(), day), "each has its own");
+        assert!(!questions.add(tenant(1), all(), at(0)), "a clock that is set back");
+        assert!(questions.add(tenant(1), all(), next));
+        assert_eq!(questions.take(tenant(1), next).len(), AT_ONCE);
+    }
+
+    #[test]
     fn without_a_database_nothing_waits() {
-        let questions = Questions::new(None, Duration::from_secs(1));
+        let questions = Questions::new(None, Duration::from_secs(1), 1_000);
         assert!(!questions.add(tenant(1), [(number(1), at(0))], at(0)));
-        assert!(questions.take(tenant(1)).is_empty());
+        assert!(questions.take(tenant(1), at(0)).is_empty());
     }
 
     #[test]
     fn no_workspace_fills_the_memory() {
-        let questions = Questions::new(Some(Arc::new(Nobody)), Duration::from_secs(1));
+        let questions = asked(1_000);
         let many = (0..MOST + 500).map(|n| (format!("+1202{n:07}").parse().unwrap(), at(0)));
         questions.add(tenant(1), many, at(0));
-        assert_eq!(questions.lock().by_tenant[&tenant(1)].len(), MOST);
+        assert_eq!(questions.lock()[&tenant(1)].numbers.len(), MOST);
     }
 }

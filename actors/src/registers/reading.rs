@@ -6,16 +6,22 @@ use super::{
 use entities::{
     Error, Result,
     ids::RegisterFileId,
+    register::AreaCodes,
     values::{Country, Moment},
 };
-use rules::registers::lines::Lines;
+use rules::registers::{lines::Lines, version::Content};
 use runtime::keyring::hex;
 use sha2::{Digest, Sha256};
 
 /// Bytes of one file that is uploaded over HTTP.
 pub const MAX_FILE: usize = 200 * 1024 * 1024;
-/// Numbers of one file, also of the operator's: 400 MB, of which a process reads two at once.
-pub const MAX_NUMBERS: usize = 50_000_000;
+/// Bytes of memory that a number takes, its day included.
+const BYTES_OF_ONE: usize = 10;
+
+/// Numbers of one file of the operator's: as many as fit into what registers may take of memory.
+pub fn most_of_operator(memory_bytes: usize) -> usize {
+    memory_bytes / BYTES_OF_ONE
+}
 
 /// A file that has not ended.
 pub struct Reading {
@@ -23,25 +29,25 @@ pub struct Reading {
     hasher: Hasher,
     runs: Runs,
     sha256: Sha256,
+    area_codes: AreaCodes,
     most: usize,
 }
 
 /// All of a file.
 pub struct Read {
     runs: Runs,
-    pub sha256: String,
-    pub has_dates: bool,
-    pub key_check: String,
+    pub content: Content,
 }
 
 impl Reading {
-    /// `most`: numbers.
+    /// `most`: numbers, each as often as it stands there.
     pub fn new(hasher: Hasher, country: Country, fetched_at: Moment, most: usize) -> Self {
         Reading {
             lines: Lines::new(country, fetched_at),
             hasher,
             runs: Runs::new(most),
             sha256: Sha256::new(),
+            area_codes: AreaCodes::default(),
             most,
         }
     }
@@ -49,9 +55,11 @@ impl Reading {
     /// Of a file that has failed once nothing more is read.
     pub fn feed(&mut self, bytes: &[u8]) -> Result<()> {
         self.sha256.update(bytes);
-        let (runs, hasher, mut fits) = (&mut self.runs, &self.hasher, true);
-        self.lines
-            .read(bytes, &mut |number, day| fits &= runs.push(hasher.hash(number), day))?;
+        let (runs, hasher, area_codes, mut fits) = (&mut self.runs, &self.hasher, &mut self.area_codes, true);
+        self.lines.read(bytes, &mut |number, day| {
+            area_codes.note(number);
+            fits &= runs.push(hasher.hash(number), day);
+        })?;
         self.check_room(fits)
     }
 
@@ -61,10 +69,14 @@ impl Reading {
             hasher,
             mut runs,
             sha256,
+            mut area_codes,
             most,
         } = self;
         let mut fits = true;
-        let has_dates = lines.end(&mut |number, day| fits &= runs.push(hasher.hash(number), day))?;
+        let has_dates = lines.end(&mut |number, day| {
+            area_codes.note(number);
+            fits &= runs.push(hasher.hash(number), day);
+        })?;
         check_room(fits, most)?;
         if runs.is_empty() {
             // As a register it would let everybody be called.
@@ -72,9 +84,12 @@ impl Reading {
         }
         Ok(Read {
             runs,
-            sha256: hex(&sha256.finalize()),
-            has_dates,
-            key_check: hasher.check().to_owned(),
+            content: Content {
+                sha256: hex(&sha256.finalize()),
+                key_check: hasher.check().to_owned(),
+                has_dates,
+                area_codes,
+            },
         })
     }
 
@@ -86,13 +101,15 @@ impl Reading {
 fn check_room(fits: bool, most: usize) -> Result<()> {
     match fits {
         true => Ok(()),
-        false => Err(Error::PlanLimit(format!("the file holds more than {most} numbers"))),
+        false => Err(Error::PlanLimit(format!(
+            "the file holds more than {most} numbers, and there is no room for more"
+        ))),
     }
 }
 
 impl Read {
     pub fn chunks(self, file: RegisterFileId) -> Chunks {
-        Chunks::new(self.runs.merged(), file, self.has_dates)
+        Chunks::new(self.runs.merged(), file, self.content.has_dates)
     }
 }
 
@@ -113,8 +130,10 @@ mod tests {
     fn a_file_is_read_to_its_end_and_no_further_than_it_may_be() {
         let file = "2125550123\n2125550124\n212,5550123\n";
         let whole = read(file, 3).unwrap();
-        assert_eq!(whole.sha256, runtime::keyring::sha256_hex(file.as_bytes()));
-        assert_eq!((whole.has_dates, whole.key_check.len()), (false, 16));
+        let content = &whole.content;
+        assert_eq!(content.sha256, runtime::keyring::sha256_hex(file.as_bytes()));
+        assert_eq!((content.has_dates, content.key_check.len()), (false, 16));
+        assert_eq!(content.area_codes, AreaCodes::parse("212").unwrap());
         let mut chunks = whole.chunks(uuid::Uuid::nil().into());
         assert_eq!((chunks.take(10).len(), chunks.numbers()), (1, 2), "each number once");
         assert!(matches!(read(file, 2), Err(Error::PlanLimit(_))));

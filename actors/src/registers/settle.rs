@@ -32,6 +32,24 @@ pub async fn check_name(db: &Connection, upload: &Upload) -> Result<()> {
     Ok(())
 }
 
+/// So many numbers a workspace's file for that register may hold, beside those of its others.
+#[boxed]
+pub async fn room(db: &Connection, upload: &Upload) -> Result<usize> {
+    let all = register::of_owner(db, upload.owner.0).await?;
+    let left = MAX_NUMBERS_OF_WORKSPACE - numbers_of_others(&all, upload);
+    match usize::try_from(left) {
+        Ok(left) if left > 0 => Ok(left),
+        Ok(_) | Err(_) => Err(Error::PlanLimit(format!(
+            "the registers of a workspace hold at most {MAX_NUMBERS_OF_WORKSPACE} numbers together, and there are as many; delete some"
+        ))),
+    }
+}
+
+fn numbers_of_others(all: &[Model], upload: &Upload) -> i64 {
+    let others = all.iter().filter(|row| !is_of(row, upload));
+    others.map(|row| row.numbers).sum()
+}
+
 /// Gives the register this file. `is_stored`: all of it is; without that only a file that is there already counts.
 #[boxed]
 pub async fn settle(
@@ -61,8 +79,7 @@ async fn check_numbers(db: &Connection, upload: &Upload, file: &File) -> Result<
         return Ok(());
     }
     let all = register::of_owner(db, upload.owner.0).await?;
-    let others = all.iter().filter(|row| !is_of(row, upload));
-    let numbers = others.map(|row| row.numbers).sum::<i64>() + file.numbers;
+    let numbers = numbers_of_others(&all, upload) + file.numbers;
     if numbers > MAX_NUMBERS_OF_WORKSPACE {
         return Err(Error::PlanLimit(format!(
             "the registers of a workspace hold at most {MAX_NUMBERS_OF_WORKSPACE} numbers together, and would hold {numbers}"

@@ -1,20 +1,38 @@
-//! Files of registers in memory: each is loaded once, by one of those who want it, and the one that was not looked into for longest
-//! makes room.
+//! Files of registers in memory: each is loaded once, by one of those who want it. Those of the operator stay, for all workspaces look
+//! into them; of the others the one that was not looked into for longest makes room, and no workspace takes all of it.
 use super::hashes::Listed;
 use entities::{
     Result,
-    ids::{RegisterFileId, RegisterId},
+    ids::{RegisterFileId, RegisterId, TenantId},
 };
 use std::{
     collections::HashMap,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
-use tokio::sync::OnceCell;
+use tokio::sync::{OnceCell, Semaphore};
+
+/// Of the whole, what the files of one workspace may take: enough for all numbers that it may have, with the default setting.
+const SHARES: usize = 3;
+/// Files of workspaces that are loaded at once: so many may lie beside what has room already.
+const LOADS: usize = 2;
 
 pub struct Shelf {
-    /// Bytes of all; one file that is larger is kept all the same, alone.
+    /// Bytes of all. The operator's stay even so, and a file that is larger than what is left is kept all the same, as the only one of
+    /// the workspaces'.
     most: usize,
+    loads: Semaphore,
     held: Mutex<Held>,
+}
+
+/// A file that somebody wants to look into.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Wanted {
+    pub register: RegisterId,
+    pub file: RegisterFileId,
+    /// None: the operator.
+    pub workspace: Option<TenantId>,
+    /// What it will take.
+    pub bytes: usize,
 }
 
 #[derive(Default)]
@@ -25,15 +43,60 @@ struct Held {
 }
 
 struct Slot {
-    register: RegisterId,
+    wanted: Wanted,
     file: Arc<OnceCell<Arc<Listed>>>,
+    /// It is being loaded: its bytes are set aside.
+    is_loading: bool,
     /// The last look into it.
     used: u64,
 }
 
 impl Slot {
     fn bytes(&self) -> usize {
-        self.file.get().map_or(0, |file| file.bytes())
+        match self.file.get() {
+            Some(file) => file.bytes(),
+            None if self.is_loading => self.wanted.bytes,
+            None => 0,
+        }
+    }
+}
+
+impl Held {
+    /// Of those of one workspace, or of all files.
+    fn bytes(&self, of: Option<TenantId>) -> usize {
+        let those = self.files.values();
+        let those = those.filter(|slot| of.is_none() || slot.wanted.workspace == of);
+        those.map(Slot::bytes).sum()
+    }
+
+    /// Whatever was not looked into for longest makes room, until all of them, of one workspace or of all, take no more than `most`. The
+    /// operator's stay, and so does what is being loaded.
+    fn shrink(&mut self, of: Option<TenantId>, most: usize) {
+        while self.bytes(of) > most {
+            let may_go = |slot: &Slot| {
+                let owner = slot.wanted.workspace;
+                slot.file.initialized() && owner.is_some() && (of.is_none() || owner == of)
+            };
+            let others = self.files.iter().filter(|(_, slot)| may_go(slot));
+            let Some(oldest) = others.min_by_key(|(_, slot)| slot.used).map(|(id, _)| *id) else {
+                return;
+            };
+            self.files.remove(&oldest);
+        }
+    }
+}
+
+/// A load that is under way; dropped, nothing is set aside for it any more.
+struct Loading<'a> {
+    shelf: &'a Shelf,
+    file: RegisterFileId,
+}
+
+impl Drop for Loading<'_> {
+    fn drop(&mut self) {
+        if let Some(slot) = self.shelf.lock().files.get_mut(&self.file) {
+            slot.is_loading = false;
+        }
     }
 }
 
@@ -41,6 +104,7 @@ impl Shelf {
     pub fn new(most: usize) -> Self {
         Shelf {
             most,
+            loads: Semaphore::new(LOADS),
             held: Mutex::default(),
         }
     }
@@ -49,58 +113,59 @@ impl Shelf {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The file of that register; `load` reads it, if nobody has or is about to.
-    pub async fn get<F>(
-        &self,
-        register: RegisterId,
-        file: RegisterFileId,
-        load: impl FnOnce() -> F,
-    ) -> Result<Arc<Listed>>
+    /// That file; `load` reads it, if nobody has or is about to.
+    pub async fn get<F>(&self, wanted: Wanted, load: impl FnOnce() -> F) -> Result<Arc<Listed>>
     where
         F: Future<Output = Result<Listed>>,
     {
-        let cell = self.cell(register, file);
-        let is_new = !cell.initialized();
-        let listed = cell.get_or_try_init(|| async { load().await.map(Arc::new) }).await;
-        match listed {
-            Ok(listed) => {
-                if is_new {
-                    self.make_room(register, file);
-                }
-                Ok(listed.clone())
-            }
+        let cell = self.cell(wanted);
+        let listed = cell.get_or_try_init(|| async {
+            // Nobody waits for the operator's behind what workspaces have uploaded. It is never closed.
+            let _turn = match wanted.workspace {
+                Some(_) => self.loads.acquire().await.ok(),
+                None => None,
+            };
+            let _loading = self.make_room(wanted);
+            load().await.map(Arc::new)
+        });
+        match listed.await {
+            Ok(listed) => Ok(listed.clone()),
             Err(error) => {
-                self.forget(file, &cell);
+                self.forget(wanted.file, &cell);
                 Err(error)
             }
         }
     }
 
-    fn cell(&self, register: RegisterId, file: RegisterFileId) -> Arc<OnceCell<Arc<Listed>>> {
+    fn cell(&self, wanted: Wanted) -> Arc<OnceCell<Arc<Listed>>> {
         let mut held = self.lock();
         held.looks += 1;
         let looks = held.looks;
-        let slot = held.files.entry(file).or_insert_with(|| Slot {
-            register,
+        let slot = held.files.entry(wanted.file).or_insert_with(|| Slot {
+            wanted,
             file: Arc::default(),
+            is_loading: false,
             used: looks,
         });
         slot.used = looks;
         slot.file.clone()
     }
 
-    /// Of the register there is a new file; and all together must not take too much.
-    fn make_room(&self, register: RegisterId, file: RegisterFileId) {
+    /// Of the register there is a new file; and all together must not take too much, this one included.
+    fn make_room(&self, wanted: Wanted) -> Loading<'_> {
         let mut held = self.lock();
-        held.files.retain(|id, slot| *id == file || slot.register != register);
-        loop {
-            let all: usize = held.files.values().map(Slot::bytes).sum();
-            let others = held.files.iter().filter(|(id, slot)| **id != file && slot.bytes() > 0);
-            let oldest = others.min_by_key(|(_, slot)| slot.used).map(|(id, _)| *id);
-            match oldest.filter(|_| all > self.most) {
-                Some(oldest) => drop(held.files.remove(&oldest)),
-                None => return,
-            }
+        held.files
+            .retain(|id, slot| *id == wanted.file || slot.wanted.register != wanted.register);
+        if let Some(slot) = held.files.get_mut(&wanted.file) {
+            slot.is_loading = true;
+        }
+        if wanted.workspace.is_some() {
+            held.shrink(wanted.workspace, self.most / SHARES);
+        }
+        held.shrink(None, self.most);
+        Loading {
+            shelf: self,
+            file: wanted.file,
         }
     }
 
@@ -112,81 +177,12 @@ impl Shelf {
         }
     }
 
-    /// Bytes of all that are loaded.
+    /// Bytes of all that are loaded, or are about to be.
     pub fn bytes(&self) -> usize {
-        self.lock().files.values().map(Slot::bytes).sum()
+        self.lock().bytes(None)
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use entities::Error;
-    use std::sync::atomic::{AtomicUsize, Ordering};
-    use uuid::Uuid;
-
-    fn ids(register: u128, file: u128) -> (RegisterId, RegisterFileId) {
-        (Uuid::from_u128(register).into(), Uuid::from_u128(file).into())
-    }
-
-    /// Of so many numbers: eight bytes each.
-    fn listed(numbers: u64) -> Listed {
-        Listed::of((0..numbers).collect(), Vec::new()).unwrap()
-    }
-
-    async fn get(shelf: &Shelf, (register, file): (RegisterId, RegisterFileId), loads: &AtomicUsize) -> usize {
-        let load = || async {
-            loads.fetch_add(1, Ordering::SeqCst);
-            tokio::task::yield_now().await;
-            Ok(listed(100))
-        };
-        shelf.get(register, file, load).await.unwrap().len()
-    }
-
-    #[tokio::test]
-    async fn many_who_want_a_file_at_once_load_it_once() {
-        let (shelf, loads) = (Shelf::new(10_000), AtomicUsize::new(0));
-        let all = (0..20).map(|_| get(&shelf, ids(1, 1), &loads));
-        assert_eq!(futures_util::future::join_all(all).await, vec![100; 20]);
-        assert_eq!((loads.load(Ordering::SeqCst), shelf.bytes()), (1, 800));
-    }
-
-    #[tokio::test]
-    async fn the_one_not_used_for_longest_makes_room() {
-        let (shelf, loads) = (Shelf::new(1_600), AtomicUsize::new(0));
-        for (register, expected) in [(1, 1), (2, 2), (1, 2), (3, 3), (1, 3), (3, 3), (2, 4), (1, 5)] {
-            get(&shelf, ids(register, register), &loads).await;
-            assert_eq!(loads.load(Ordering::SeqCst), expected, "{register}");
-            assert!(shelf.bytes() <= 1_600);
-        }
-        let (small, loads) = (Shelf::new(10), AtomicUsize::new(0));
-        for _ in 0..2 {
-            get(&small, ids(1, 1), &loads).await;
-        }
-        assert_eq!(
-            (loads.load(Ordering::SeqCst), small.bytes()),
-            (1, 800),
-            "larger than all, and kept"
-        );
-    }
-
-    #[tokio::test]
-    async fn a_new_file_of_a_register_takes_the_old_ones_place() {
-        let (shelf, loads) = (Shelf::new(1 << 20), AtomicUsize::new(0));
-        for (file, expected) in [(1, 800), (2, 800), (3, 800)] {
-            get(&shelf, ids(1, file), &loads).await;
-            assert_eq!(shelf.bytes(), expected);
-        }
-        get(&shelf, ids(2, 9), &loads).await;
-        assert_eq!(shelf.bytes(), 1_600);
-    }
-
-    #[tokio::test]
-    async fn what_could_not_be_loaded_is_tried_again() {
-        let shelf = Shelf::new(1 << 20);
-        let (register, file) = ids(1, 1);
-        let failed = shelf.get(register, file, || async { Err(Error::Stale) }).await;
-        assert!(matches!(failed, Err(Error::Stale)));
-        assert_eq!(get(&shelf, (register, file), &AtomicUsize::new(0)).await, 100);
-    }
-}
+#[path = "shelf_tests.rs"]
+mod tests;

@@ -1,15 +1,16 @@
 //! A file that was read becomes a register's: what it holds is written in slices, under an id that nobody knows yet, and the row that
-//! names it last. Whatever stops that in between leaves the file before; what was written is removed within two days ([`super::watch`]).
+//! names it last. Whatever stops that in between leaves the file before. What is refused or replaced is removed at once, and what a process
+//! leaves that ends in between within two days ([`super::watch`]).
 use super::{
     lookup::Registers,
     reading::Read,
     runs::Chunks,
-    settle::{check_name, settle},
+    settle::{check_name, room, settle},
 };
 use crate::{deps::Deps, slices::Slices};
 use entities::{
     Error, Result, boxed,
-    ids::RegisterFileId,
+    ids::{RegisterFileId, TenantId},
     register::{self, Model, chunk},
 };
 use rules::{
@@ -22,39 +23,74 @@ use std::sync::Arc;
 pub const ROWS: usize = 16;
 
 impl Registers {
-    /// What would be refused whatever the file holds is refused before it is read.
+    /// What would be refused whatever the file holds is refused before it is read. Answers how many numbers it may hold.
     #[boxed]
-    pub async fn begin(&self, deps: &Deps, upload: &Upload) -> Result<()> {
-        check_name(&deps.db.read, upload).await
+    pub async fn begin(&self, deps: &Deps, upload: &Upload) -> Result<usize> {
+        check_name(&deps.db.read, upload).await?;
+        room(&deps.db.read, upload).await
     }
 
     /// Stores a workspace's file. Answers the register, and what has become of it.
     #[boxed]
     pub async fn store(&self, deps: &Deps, upload: Upload, read: Read) -> Result<(Model, Change)> {
         let current = register::of_name(&deps.db.read, upload.owner, &upload.name).await?;
-        upload.check_day(current.as_ref(), &read.sha256, &read.key_check)?;
-        let known = current.filter(|row| upload.is_known(row, &read.sha256, &read.key_check));
+        upload.check_day(current.as_ref(), &read.content)?;
+        let known = current.as_ref().filter(|row| upload.is_known(row, &read.content));
         let mut file = File {
             id: deps.ids.next(),
-            sha256: read.sha256.clone(),
-            key_check: read.key_check.clone(),
-            has_dates: read.has_dates,
-            numbers: known.as_ref().map_or(0, |row| row.numbers),
+            content: read.content.clone(),
+            numbers: known.map_or(0, |row| row.numbers),
         };
-        let is_stored = known.is_none();
-        if is_stored {
-            file.numbers = write(deps, &upload, read.chunks(file.id)).await?;
+        let (owner, id, is_stored) = (upload.owner.0, file.id, known.is_none());
+        let stored = async {
+            if is_stored {
+                file.numbers = write(deps, &upload, read.chunks(file.id)).await?;
+            }
+            give(deps, upload, file, is_stored).await
+        };
+        let stored = stored.await;
+        // Nobody can fill the disk with what is refused, or replaced again and again.
+        let useless = match &stored {
+            Ok((_, Change::Replaced)) => current.map(|row| row.file_id),
+            Ok((_, Change::Nothing | Change::Refreshed)) => None,
+            Err(_) => is_stored.then_some(id),
+        };
+        if let Some(file) = useless
+            && let Err(failure) = remove(deps, owner, file).await
+        {
+            tracing::warn!(%failure, "a file that no register has is removed later");
         }
-        let (tenant, now) = (upload.owner.0, deps.clock.now());
-        let (upload, file) = (Arc::new(upload), Arc::new(file));
-        let settled = deps.writer.run(tenant, move |db| {
-            let (upload, file) = (upload.clone(), file.clone());
+        stored
+    }
+}
+
+async fn give(deps: &Deps, upload: Upload, file: File, is_stored: bool) -> Result<(Model, Change)> {
+    let (tenant, now) = (upload.owner.0, deps.clock.now());
+    let (upload, file) = (Arc::new(upload), Arc::new(file));
+    let settled = deps.writer.run(tenant, move |db| {
+        let (upload, file) = (upload.clone(), file.clone());
+        Box::pin(async move {
+            let settled = settle(db, &upload, &file, is_stored, now).await?;
+            Ok((settled, Commit::default()))
+        })
+    });
+    settled.await
+}
+
+/// What that file holds. A register that has it, maybe by a commit whose answer was lost, keeps it.
+async fn remove(deps: &Deps, tenant: TenantId, file: RegisterFileId) -> Result<()> {
+    let mut slices = Slices::of(ROWS);
+    loop {
+        let rows = slices.rows() as u64;
+        let slice = slices.write(deps, tenant, move |db| {
             Box::pin(async move {
-                let settled = settle(db, &upload, &file, is_stored, now).await?;
-                Ok((settled, Commit::default()))
+                let removed = chunk::remove_some(db, file, rows).await?;
+                Ok((removed, Commit::default()))
             })
         });
-        settled.await
+        if slice.await? == 0 {
+            return Ok(());
+        }
     }
 }
 

@@ -11,9 +11,7 @@ use crate::{
     values::{E164, Env, Moment, Times},
 };
 use schemars::JsonSchema;
-use sea_orm::{
-    Condition, ExprTrait, Order, QueryOrder, QuerySelect, Statement, Value, entity::prelude::*, sea_query::Expr,
-};
+use sea_orm::{Condition, ExprTrait, Order, QueryOrder, QuerySelect, Statement, entity::prelude::*, sea_query::Expr};
 use serde::{Deserialize, Serialize};
 use std::collections::{HashMap, HashSet};
 

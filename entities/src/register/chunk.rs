@@ -1,9 +1,11 @@
 //! What the files of registers hold: keyed hashes of numbers, in order, some thousand of them a row.
 //!
-//! A file is written before any register has it, and stays for a while after none has it any more: whoever is about to read it can.
+//! A file is written before any register has it, and is removed when none has it any more: whoever is reading it looks for the next one.
 use super::{Column as Registers, Entity as RegisterRows};
 use crate::{boxed, bulk::placeholder, connection::Connection, error::Result, ids::RegisterFileId, page};
-use sea_orm::{Order, QueryOrder, QuerySelect, QueryTrait, Statement, Value, entity::prelude::*};
+use sea_orm::{
+    Order, QueryOrder, QuerySelect, QueryTrait, Statement, Value, entity::prelude::*, sea_query::SelectStatement,
+};
 
 #[sea_orm::model]
 #[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
@@ -53,37 +55,45 @@ pub async fn behind(db: &Connection, file: RegisterFileId, after: Option<i32>, l
     page::behind(db, select, Column::N, after, limit).await
 }
 
+/// The files that registers have.
+fn used() -> SelectStatement {
+    RegisterRows::find()
+        .select_only()
+        .column(Registers::FileId)
+        .into_query()
+}
+
 /// A file, begun before that one could be, that no register has.
 #[boxed]
 pub async fn orphan(db: &Connection, before: RegisterFileId) -> Result<Option<RegisterFileId>> {
-    let used = RegisterRows::find()
-        .select_only()
-        .column(Registers::FileId)
-        .into_query();
     let select = Entity::find()
         .select_only()
         .column(Column::FileId)
         .filter(Column::FileId.lt(before))
-        .filter(Column::FileId.not_in_subquery(used))
+        .filter(Column::FileId.not_in_subquery(used()))
         .order_by(Column::FileId, Order::Asc)
         .limit(1);
     Ok(select.into_tuple().one(db).await?)
 }
 
-/// Removes some of a file that no register has.
+/// Removes some of a file, unless a register has it. Answers how many rows; 0: nothing is left that may go.
 #[boxed]
-pub async fn remove_some(db: &Connection, file: RegisterFileId, limit: u64) -> Result<()> {
+pub async fn remove_some(db: &Connection, file: RegisterFileId, limit: u64) -> Result<u64> {
     let select = Entity::find()
         .select_only()
         .column(Column::N)
         .filter(Column::FileId.eq(file))
+        .filter(Column::FileId.not_in_subquery(used()))
         .order_by(Column::N, Order::Asc)
         .limit(limit);
     let places: Vec<i32> = select.into_tuple().all(db).await?;
-    Entity::delete_many()
+    if places.is_empty() {
+        return Ok(0);
+    }
+    let gone = Entity::delete_many()
         .filter(Column::FileId.eq(file))
         .filter(Column::N.is_in(places))
         .exec(db)
         .await?;
-    Ok(())
+    Ok(gone.rows_affected)
 }

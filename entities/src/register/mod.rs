@@ -2,7 +2,10 @@
 //!
 //! A register is the operator's, for all workspaces, or a workspace's own. Its row says which file it has now, and is written when
 //! all of that file is stored ([`chunk`]): until then, whatever happens, the file before it stays.
+mod area_codes;
 pub mod chunk;
+
+pub use area_codes::AreaCodes;
 
 use crate::{
     boxed,
@@ -38,6 +41,9 @@ pub struct Model {
     pub key_check: String,
     /// Its file says since when each number is listed.
     pub has_dates: bool,
+    /// The area codes that its file covers, of a register that is given out by area codes; none: it covers all numbers.
+    #[sea_orm(column_type = "JsonBinary", nullable)]
+    pub area_codes: Option<AreaCodes>,
     /// Each counted once.
     pub numbers: i64,
     /// Of the file as it was uploaded, in hex.
@@ -56,6 +62,11 @@ impl ActiveModelBehavior for ActiveModel {}
 impl Model {
     pub fn is_operators(&self) -> bool {
         self.tenant_id == INSTALLATION
+    }
+
+    /// Does it say of that number, in E.164, whether it is listed?
+    pub fn covers(&self, number: &str) -> bool {
+        self.area_codes.as_ref().is_none_or(|codes| codes.cover(number))
     }
 }
 

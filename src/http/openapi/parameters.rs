@@ -135,6 +135,7 @@ const MEANINGS: &[(&str, &str)] = &[
     ("/v1/registers/{name}/files name", "As rules name it, such as `us_dnc`; or a name of your own, 2 to 32 small letters, digits and `_`."),
     ("fetched_at", "The day on which its maker gave the file out, or the time; not in the future."),
     ("country", "Two letters of ISO 3166-1. Default: the register's, else the workspace's."),
+    ("area_codes", "Such as `212,646`: area codes that the file covers though it holds no number of them."),
     ("allow_shrink", "`true`: the file is whole, though it holds less than half as many numbers as the one before."),
     ("/v1/sessions status", "Only those with one of these; several with commas between them."),
     ("/v1/sessions type", "Only calls on the phone, or only those in rooms."),

@@ -118,8 +118,8 @@ on_both! {
         assert_eq!(listed(world, owner, "+12125550124").await, [(4, true)]);
         assert!(world.deps().registers.bytes() >= 24);
 
-        // What was replaced, or refused at the very end, is removed a day later; what is there stays.
-        assert_eq!(world.rows("register_chunks").await, 5);
+        // What was replaced, or refused at the very end, is gone at once; what is there stays.
+        assert_eq!(world.rows("register_chunks").await, 1);
         world.leap(minutes(25 * 60)).await;
         world.advance(minutes(16)).await;
         assert_eq!(world.rows("register_chunks").await, 1);
@@ -134,6 +134,31 @@ on_both! {
         world.leap(minutes(25 * 60)).await;
         world.advance(minutes(16)).await;
         assert_eq!(world.rows("register_chunks").await, 0);
+    }
+
+    async fn a_copy_of_some_area_codes_says_nothing_of_numbers_with_others(world: &mut World) {
+        let tenant = world.tenant().await;
+        let (api, owner) = (&tenant.api, (tenant.id, Env::Test));
+        let row = upload(api, "us_dnc", "2027-03-01", "212,5550123\n646,5550123\n").await.ok();
+        assert_eq!(row["area_codes"], json!(["212", "646"]));
+        for (text, expected) in [
+            ("+12125550123", vec![(1, true)]),
+            ("+16465550124", vec![(1, false)]),
+            ("+13055550123", vec![]),
+            // Of no area code: it can be on no list of them.
+            ("+442079460018", vec![(1, false)]),
+        ] {
+            assert_eq!(listed(world, owner, text).await, expected, "{text}");
+        }
+        // That an area code is covered of which nobody is listed is said.
+        let path = "/v1/registers/us_dnc/files?fetched_at=2027-03-01&area_codes=305";
+        let named = api.upload(path, "212,5550123\n646,5550123\n").await;
+        assert_eq!((named.status.as_u16(), &named.body["area_codes"]), (201, &json!(["212", "305", "646"])));
+        assert_eq!(listed(world, owner, "+13055550123").await, [(2, false)]);
+        // Others are not given out by area codes.
+        let row = upload(api, "ours", "2027-03-01", FIRST).await.ok();
+        assert_eq!(row["area_codes"], Value::Null);
+        assert_eq!(look(world, owner, &["ours"], "+13055550123").await.len(), 1);
     }
 
     async fn days_of_listing_come_with_the_facts(world: &mut World) {
@@ -167,6 +192,8 @@ on_both! {
             ("us_dnc", "fetched_at=2027-03-02&fetched_at=2027-03-01", FIRST, invalid(Some("fetched_at"))),
             ("us_dnc", "fetched_at=2027-03-02&country=CA", FIRST, invalid(Some("country"))),
             ("ours", "fetched_at=2027-03-02&country=Germany", FIRST, invalid(Some("country"))),
+            ("us_dnc", "fetched_at=2027-03-02&area_codes=21", FIRST, invalid(Some("area_codes"))),
+            ("uk_tps", "fetched_at=2027-03-02&area_codes=212", FIRST, invalid(Some("area_codes"))),
             ("us_dnc", "fetched_at=2027-03-02&allow_shrink=yes", FIRST, invalid(Some("allow_shrink"))),
             ("us_dnc", "fetched_at=2027-03-02&mode=delta", FIRST, invalid(Some("mode"))),
             ("US-DNC", "fetched_at=2027-03-02", FIRST, invalid(Some("name"))),
@@ -193,7 +220,8 @@ on_both! {
         assert_eq!(failed.status.as_u16(), 503, "{}", failed.body);
         assert_eq!(listed(world, owner, "+12125550124").await, [(1, true)]);
         assert_eq!(upload(api, "us_dnc", "2027-03-02", many).await.status.as_u16(), 201);
-        assert_eq!(listed(world, owner, "+12125550124").await, [(2, false)]);
+        assert_eq!(listed(world, owner, "+16462000000").await, [(2, true)]);
+        assert_eq!(world.rows("register_chunks").await, 18, "nothing of the two before: 70,000 numbers, 4,096 a row");
     }
 
     async fn the_operators_register_serves_everybody_and_no_workspace_hides_it(world: &mut World) {
@@ -227,13 +255,14 @@ on_both! {
             assert_eq!(tenant.api.delete("/v1/registers/us_dnc").await.error(), (404, "not_found", None), "it is not theirs");
         }
         // One of its own is looked into beside it: what either lists is listed, and told first.
-        upload(&one.api, "us_dnc", "2027-03-01", "9175550123\n").await.ok();
+        upload(&one.api, "us_dnc", "2027-03-01", "9175550123\n6465550125\n").await.ok();
         let facts = look(world, (one.id, Env::Test), &["us_dnc"], "+16465550123").await;
         let told: Vec<_> = facts.iter().map(|fact| (fact.is_listed, fact.fetched_at.to_string())).collect();
         assert_eq!(told, [(true, "2026-01-05T00:00:00.000Z".to_owned()), (false, "2027-03-01T00:00:00.000Z".to_owned())]);
-        let facts = look(world, (one.id, Env::Test), &["us_dnc"], "+13055550123").await;
+        let facts = look(world, (one.id, Env::Test), &["us_dnc"], "+16465550124").await;
         assert_eq!(facts[0].fetched_at, Moment::parse("2027-03-01T00:00:00Z").unwrap(), "the younger one, where neither lists it");
-        assert_eq!(listed(world, (other.id, Env::Test), "+19175550123").await, [(1, false)]);
+        assert_eq!(listed(world, (one.id, Env::Test), "+19175550123").await, [(1, true)]);
+        assert_eq!(listed(world, (other.id, Env::Test), "+19175550123").await, [], "the operator's does not cover it");
         assert_eq!(one.api.get("/v1/registers/us_dnc").await.ok()["owner"], "workspace");
         assert_eq!(one.api.get("/v1/registers").await.ok()["data"].as_array().unwrap().len(), 2);
 

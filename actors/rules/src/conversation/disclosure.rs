@@ -2,8 +2,12 @@
 //!
 //! The opening is said before the brain's first word. It counts sentence by sentence: what was talked over is said again once the other
 //! side has finished, at most [`MOST_TRIES`] times, and then in its shortest form, which is said to its end whatever is said meanwhile.
-//! A reminder follows in a long talk, and after whatever has interrupted it.
+//! What no voice says stays owed, and a talk in which that goes on is not held ([`Disclosures::have_failed`]). A reminder follows in a
+//! long talk, and after whatever has interrupted it.
+mod speech;
 mod texts;
+
+pub use speech::{Came, Sentence, Speech, joined, kinds_of};
 
 use entities::{
     law::{DisclosureKind, Purpose},
@@ -18,8 +22,6 @@ use texts::Texts;
 pub const MOST_TRIES: u32 = 3;
 /// The key by which calls are opted out of that offer it, where their agent names no other.
 pub const OPT_OUT_KEY: &str = "9";
-/// How far one is heard is an estimate: a sentence counts when so many characters after it were heard, or all.
-const MARGIN: usize = 8;
 
 /// Are there words of this BCP 47 language? A call in another must not be made where something has to be disclosed.
 pub fn speaks(language: &str) -> bool {
@@ -59,50 +61,6 @@ pub fn safe_harbour(language: &str, name: &str, number: &E164, key: Option<&str>
     let name = plain(name);
     let told = filled(texts.abandoned, &[("name", name.as_str()), ("number", number.as_str())]);
     Some(format!("{told} {way}"))
-}
-
-/// One sentence, and what it tells.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Sentence {
-    pub kinds: Vec<DisclosureKind>,
-    pub text: String,
-}
-
-/// What is said at once.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Speech {
-    pub sentences: Vec<Sentence>,
-    /// It is said to its end, whatever is said meanwhile.
-    pub is_whole: bool,
-}
-
-impl Speech {
-    pub fn text(&self) -> String {
-        joined(&self.sentences)
-    }
-
-    /// Those that were heard to their end, of which so many characters were heard, and the others.
-    fn split(&self, heard: usize) -> (Vec<Sentence>, Vec<Sentence>) {
-        let mut end = 0;
-        let whole = self.sentences.iter().take_while(|sentence| {
-            end += sentence.text.chars().count() + 1;
-            end + MARGIN <= heard
-        });
-        let count = whole.count();
-        let (whole, cut) = self.sentences.split_at(count);
-        (whole.to_vec(), cut.to_vec())
-    }
-}
-
-/// The words of these sentences.
-pub fn joined(sentences: &[Sentence]) -> String {
-    let texts: Vec<&str> = sentences.iter().map(|sentence| sentence.text.as_str()).collect();
-    texts.join(" ")
-}
-
-/// All that they tell.
-pub fn kinds_of(sentences: &[Sentence]) -> Vec<DisclosureKind> {
-    sentences.iter().flat_map(|sentence| sentence.kinds.clone()).collect()
 }
 
 /// What somebody wants to know of whom they talk with.
@@ -156,6 +114,9 @@ pub struct Disclosures {
     form: Form,
     /// How often what is owed was begun and talked over.
     tries: u32,
+    /// How often a voice broke off while it said what is owed.
+    failures: u32,
+    have_failed: bool,
     repeat: Option<Duration>,
     due_at: Option<Moment>,
 }
@@ -175,6 +136,8 @@ impl Disclosures {
             wanted,
             form: Form::Opening,
             tries: 0,
+            failures: 0,
+            have_failed: false,
             repeat: minutes.map(|minutes| Duration::from_secs(60 * u64::from(minutes))),
             due_at: None,
         }
@@ -196,23 +159,33 @@ impl Disclosures {
         })
     }
 
-    /// It was said; `heard`: so many of its characters, if it was talked over. Answers the sentences that were heard to their end, and
-    /// the others.
-    pub fn said(&mut self, speech: &Speech, heard: Option<usize>, now: Moment) -> (Vec<Sentence>, Vec<Sentence>) {
-        let (whole, cut) = match heard {
-            None => (speech.sentences.clone(), Vec::new()),
-            Some(heard) => speech.split(heard),
+    /// It was said, as far as it came. Answers the sentences that were heard to their end, and the others.
+    pub fn said(&mut self, speech: &Speech, came: Came, now: Moment) -> (Vec<Sentence>, Vec<Sentence>) {
+        let (whole, cut) = match came {
+            Came::Whole => (speech.sentences.clone(), Vec::new()),
+            Came::CutIn(heard) | Came::BrokeOff(heard) => speech.split(heard),
         };
         let told = kinds_of(&whole);
         self.owed.retain(|kind| !told.contains(kind));
+        if matches!(came, Came::BrokeOff(_)) && !cut.is_empty() {
+            // Nobody has talked over it: that is no reason to say less, or nothing.
+            self.failures += 1;
+            self.have_failed |= speech.is_whole || self.failures >= MOST_TRIES;
+            return (whole, cut);
+        }
         self.tries += 1;
         // More than that cannot be done.
         if cut.is_empty() || speech.is_whole {
             self.owed.clear();
-            (self.tries, self.form) = (0, Form::Reminder);
+            (self.tries, self.failures, self.form) = (0, 0, Form::Reminder);
             self.due_at = self.repeat.map(|repeat| now.plus(repeat));
         }
         (whole, cut)
+    }
+
+    /// No voice says to its end what is owed.
+    pub fn have_failed(&self) -> bool {
+        self.have_failed
     }
 
     /// The talk was interrupted: by somebody else who was to take over, or by being put on hold.

@@ -1,4 +1,4 @@
-use super::*;
+use super::{speech::MARGIN, *};
 use entities::{
     ids::{AgentId, RoomId, SessionId, TenantId},
     law::{
@@ -146,7 +146,7 @@ fn every_language_says_everything() {
             for _ in 0..=MOST_TRIES {
                 let speech = disclosures.next().unwrap();
                 said.push(speech.text());
-                disclosures.said(&speech, Some(0), at(1));
+                disclosures.said(&speech, Came::CutIn(0), at(1));
             }
             disclosures.interrupted();
             said.push(disclosures.next().unwrap().text());
@@ -172,7 +172,8 @@ fn every_language_says_everything() {
 /// What was said, and which kinds were heard of it.
 fn say(disclosures: &mut Disclosures, heard: Option<usize>, seconds: i64) -> (String, bool, Vec<DisclosureKind>) {
     let speech = disclosures.next().unwrap();
-    let (whole, _) = disclosures.said(&speech, heard, at(seconds));
+    let came = heard.map_or(Came::Whole, Came::CutIn);
+    let (whole, _) = disclosures.said(&speech, came, at(seconds));
     (speech.text(), speech.is_whole, kinds_of(&whole))
 }
 
@@ -215,6 +216,39 @@ fn nobody_is_told_for_ever() {
             said += 1;
         }
         assert!(said <= MOST_TRIES + 1, "{heard}: {said}");
+    }
+}
+
+/// A voice that fails is not somebody who talks over it.
+#[test]
+fn what_no_voice_says_stays_owed() {
+    let of = || Disclosures::of(&call(&USUAL, |_| ()), "en-US", Some("9"));
+    let fail = |disclosures: &mut Disclosures| {
+        let speech = disclosures.next().unwrap();
+        disclosures.said(&speech, Came::BrokeOff(3), at(1));
+        speech.is_whole
+    };
+    let mut disclosures = of();
+    for nth in 1..=MOST_TRIES {
+        assert!(!disclosures.have_failed(), "{nth}");
+        assert!(!fail(&mut disclosures), "in full: {nth}");
+    }
+    assert!(disclosures.have_failed() && disclosures.next().is_some());
+    // In the shortest form there is nothing left to be tried.
+    let mut disclosures = of();
+    for _ in 0..MOST_TRIES {
+        say(&mut disclosures, Some(0), 1);
+    }
+    assert!(!disclosures.have_failed() && fail(&mut disclosures));
+    assert!(disclosures.have_failed() && disclosures.next().is_some());
+    // One that is got over is forgotten.
+    let mut disclosures = of();
+    for _ in 0..2 * MOST_TRIES {
+        fail(&mut disclosures);
+        say(&mut disclosures, None, 2);
+        assert!(!disclosures.have_failed());
+        assert_eq!(disclosures.next(), None);
+        disclosures.interrupted();
     }
 }
 

@@ -13,7 +13,7 @@ use crate::{
     contact::machine::{Attempt, Ending},
     effect::{Effect, Fact, Hint},
     law::{
-        Judged,
+        Bound, OpenedMessage,
         record::{Closing, OutcomeBody},
     },
     machine::Machine,
@@ -21,7 +21,7 @@ use crate::{
 use entities::{
     Error, Result,
     changes::{Guard, Reachable},
-    ids::{AttemptId, CampaignId, DeliveryRowId, TenantScoped},
+    ids::{AttemptId, DeliveryRowId, TenantScoped},
     ledger::Movement,
     message_send::{self, Channel},
     values::{Cents, Moment},
@@ -31,27 +31,6 @@ use std::{
     time::Duration,
 };
 use uuid::Uuid;
-
-/// A message that is about to be handed over, for the record that proves it.
-#[derive(Clone, Debug, PartialEq)]
-pub struct OpenedMessage {
-    pub message: Uuid,
-    pub campaign_id: Option<CampaignId>,
-    /// The `n` of its intent.
-    pub dial_n: i32,
-    /// A number in E.164, or an e-mail address in lower case.
-    pub address: String,
-    pub bound: Bound,
-}
-
-/// What the law has said of a message, and whether that binds it.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Bound {
-    pub judged: Judged,
-    pub is_lawful: bool,
-    /// SHA-256, in hex, of its words.
-    pub words_sha256: String,
-}
 
 #[derive(Clone, PartialEq)]
 pub enum Command<Own> {

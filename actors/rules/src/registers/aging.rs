@@ -65,6 +65,7 @@ pub(super) mod tests {
             file_id: Uuid::from_u128(3).into(),
             key_check: "0".repeat(16),
             has_dates: false,
+            area_codes: None,
             numbers: 5,
             sha256: "0".repeat(64),
             fetched_at: at,

@@ -1,6 +1,7 @@
 //! The registers that rules know by name, and what may be said of any.
 use entities::{
     Error, Result,
+    register::AreaCodes,
     values::{Country, Moment},
 };
 
@@ -14,6 +15,8 @@ pub struct Known {
     pub country: &'static str,
     /// A copy may be that old.
     pub max_age_days: u32,
+    /// Its maker gives it out by area codes, so that a copy may be of some of them.
+    pub by_area_code: bool,
     pub source: &'static str,
 }
 
@@ -23,6 +26,7 @@ pub const KNOWN: [Known; 6] = [
         title: "the National Do Not Call Registry of the United States",
         country: "US",
         max_age_days: 31,
+        by_area_code: true,
         source: "16 CFR 310.4(b)(3)(iv), 47 CFR 64.1200(c)(2)",
     },
     Known {
@@ -30,6 +34,7 @@ pub const KNOWN: [Known; 6] = [
         title: "the Telephone Preference Service of the United Kingdom",
         country: "GB",
         max_age_days: 28,
+        by_area_code: false,
         source: "PECR 21, 28 days",
     },
     Known {
@@ -37,6 +42,7 @@ pub const KNOWN: [Known; 6] = [
         title: "the Corporate Telephone Preference Service of the United Kingdom",
         country: "GB",
         max_age_days: 28,
+        by_area_code: false,
         source: "PECR 21, 28 days",
     },
     Known {
@@ -44,6 +50,7 @@ pub const KNOWN: [Known; 6] = [
         title: "the Registro pubblico delle opposizioni of Italy",
         country: "IT",
         max_age_days: 15,
+        by_area_code: false,
         source: "D.P.R. 26/2022: an entry takes effect within 15 days",
     },
     Known {
@@ -51,6 +58,7 @@ pub const KNOWN: [Known; 6] = [
         title: "the National Do Not Call List of Canada",
         country: "CA",
         max_age_days: 31,
+        by_area_code: true,
         source: "CRTC Unsolicited Telecommunications Rules, part II",
     },
     Known {
@@ -58,6 +66,7 @@ pub const KNOWN: [Known; 6] = [
         title: "the Do Not Call Register of Australia",
         country: "AU",
         max_age_days: 30,
+        by_area_code: false,
         source: "Do Not Call Register Act 2006: 30 days",
     },
 ];
@@ -107,6 +116,27 @@ pub fn country(name: &str, given: Option<&str>, otherwise: Country) -> Result<Co
         )),
         _ => Ok(own),
     }
+}
+
+/// The area codes that somebody names as covered, such as `212,646`, of a register of that country's numbers.
+pub fn area_codes(given: Option<&str>, country: Country) -> Result<Option<AreaCodes>> {
+    let Some(given) = given else { return Ok(None) };
+    if country.calling_code().as_deref() != Some("1") {
+        let why = "must be left out: only numbers of North America have them";
+        return Err(Error::invalid("area_codes", why));
+    }
+    let read = AreaCodes::parse(given).map_err(|why| Error::invalid("area_codes", why))?;
+    Ok(Some(read))
+}
+
+/// What a file covers: the area codes that were named, and those of its own numbers. `None`: it covers all numbers, as a register does
+/// that is not given out by area codes and of which nobody has named any. `named`, `found`: by whoever uploads it, and in the file.
+pub fn covered(name: &str, named: Option<&AreaCodes>, found: &AreaCodes) -> Option<AreaCodes> {
+    if named.is_none() && !known(name).is_some_and(|known| known.by_area_code) {
+        return None;
+    }
+    let named = named.into_iter().flat_map(|codes| codes.0.iter());
+    Some(AreaCodes(named.chain(&found.0).copied().collect()))
 }
 
 /// The day, or the moment, at which its maker gave a file out. A day begins at midnight UTC: the file counts as no younger than that.
@@ -179,6 +209,34 @@ mod tests {
         }
         let countries = KNOWN.iter().map(|known| known.country.parse::<Country>());
         assert!(countries.into_iter().all(|country| country.is_ok()));
+    }
+
+    #[test]
+    fn a_copy_of_some_area_codes_covers_no_others() {
+        let codes = |text: &str| AreaCodes::parse(text).unwrap();
+        let found = codes("212");
+        for (name, named, expected) in [
+            ("us_dnc", None, Some("212")),
+            ("us_dnc", Some("646"), Some("212,646")),
+            ("ca_dncl", None, Some("212")),
+            ("uk_tps", None, None),
+            ("ours", None, None),
+            ("ours", Some("646"), Some("212,646")),
+        ] {
+            let named = named.map(codes);
+            let expected = expected.map(codes);
+            assert_eq!(covered(name, named.as_ref(), &found), expected, "{name} {named:?}");
+        }
+        for (given, country, good) in [
+            (None, "GB", true),
+            (Some("212"), "US", true),
+            (Some("416"), "CA", true),
+            (Some("212"), "GB", false),
+            (Some("12"), "US", false),
+        ] {
+            let read = area_codes(given, country.parse().unwrap());
+            assert_eq!(read.is_ok(), good, "{given:?} {country}");
+        }
     }
 
     #[test]

@@ -1,8 +1,9 @@
 //! When a file takes the place of the one before it.
+use super::known;
 use entities::{
     Error, Result,
     ids::{RegisterFileId, RegisterId, TenantId},
-    register::Model,
+    register::{AreaCodes, Model},
     values::{Country, Env, Moment},
 };
 
@@ -15,19 +16,31 @@ pub struct Upload {
     pub name: String,
     pub country: Country,
     pub fetched_at: Moment,
+    /// Those that the file covers beside those of its numbers, as whoever uploads it says.
+    pub area_codes: Option<AreaCodes>,
     /// `None`: the operator.
     pub by: Option<String>,
     /// It may have less than half as many numbers as the file before.
     pub may_shrink: bool,
 }
 
+/// What a file holds.
+#[derive(Clone, Debug)]
+pub struct Content {
+    /// Of the file as it was uploaded, in hex.
+    pub sha256: String,
+    /// Tells the key that its numbers were hashed with from others.
+    pub key_check: String,
+    pub has_dates: bool,
+    /// Those of its numbers.
+    pub area_codes: AreaCodes,
+}
+
 /// A file that was read.
 #[derive(Clone, Debug)]
 pub struct File {
     pub id: RegisterFileId,
-    pub sha256: String,
-    pub key_check: String,
-    pub has_dates: bool,
+    pub content: Content,
     /// Each counted once.
     pub numbers: i64,
 }
@@ -45,14 +58,21 @@ pub enum Change {
 
 impl Upload {
     /// Is it the file that is there already, read in the same way?
-    pub fn is_known(&self, current: &Model, sha256: &str, key_check: &str) -> bool {
-        current.sha256 == sha256 && current.key_check == key_check && current.country == self.country.to_string()
+    pub fn is_known(&self, current: &Model, content: &Content) -> bool {
+        current.sha256 == content.sha256
+            && current.key_check == content.key_check
+            && current.country == self.country.to_string()
+            && current.area_codes == self.covered(content)
+    }
+
+    fn covered(&self, content: &Content) -> Option<AreaCodes> {
+        known::covered(&self.name, self.area_codes.as_ref(), &content.area_codes)
     }
 
     /// A list never goes back to an older one.
-    pub fn check_day(&self, current: Option<&Model>, sha256: &str, key_check: &str) -> Result<()> {
+    pub fn check_day(&self, current: Option<&Model>, content: &Content) -> Result<()> {
         match current {
-            Some(current) if self.fetched_at < current.fetched_at && !self.is_known(current, sha256, key_check) => {
+            Some(current) if self.fetched_at < current.fetched_at && !self.is_known(current, content) => {
                 let why = format!(
                     "the file that is there was given out later, on {}: upload a newer one",
                     current.fetched_at
@@ -65,7 +85,8 @@ impl Upload {
 
     /// The register's row after this file.
     pub fn next(&self, current: Option<&Model>, file: &File, now: Moment) -> Result<(Model, Change)> {
-        self.check_day(current, &file.sha256, &file.key_check)?;
+        let content = &file.content;
+        self.check_day(current, content)?;
         let Some(current) = current else {
             return Ok((self.first(file, now), Change::Replaced));
         };
@@ -76,7 +97,7 @@ impl Upload {
             warned: 0,
             ..current.clone()
         };
-        if self.is_known(current, &file.sha256, &file.key_check) {
+        if self.is_known(current, content) {
             return Ok(match self.fetched_at > current.fetched_at {
                 true => (uploaded, Change::Refreshed),
                 false => (current.clone(), Change::Nothing),
@@ -94,16 +115,18 @@ impl Upload {
             country: self.country.to_string(),
             version: current.version + 1,
             file_id: file.id,
-            key_check: file.key_check.clone(),
-            has_dates: file.has_dates,
+            key_check: content.key_check.clone(),
+            has_dates: content.has_dates,
+            area_codes: self.covered(content),
             numbers: file.numbers,
-            sha256: file.sha256.clone(),
+            sha256: content.sha256.clone(),
             ..uploaded
         };
         Ok((row, Change::Replaced))
     }
 
     fn first(&self, file: &File, now: Moment) -> Model {
+        let content = &file.content;
         Model {
             id: self.id,
             tenant_id: self.owner.0,
@@ -112,10 +135,11 @@ impl Upload {
             country: self.country.to_string(),
             version: 1,
             file_id: file.id,
-            key_check: file.key_check.clone(),
-            has_dates: file.has_dates,
+            key_check: content.key_check.clone(),
+            has_dates: content.has_dates,
+            area_codes: self.covered(content),
             numbers: file.numbers,
-            sha256: file.sha256.clone(),
+            sha256: content.sha256.clone(),
             fetched_at: self.fetched_at,
             uploaded_at: now,
             uploaded_by: self.by.clone(),
@@ -141,6 +165,7 @@ mod tests {
             name: "us_dnc".into(),
             country: Country::US,
             fetched_at: day(fetched),
+            area_codes: None,
             by: Some("ann@example.com".into()),
             may_shrink: false,
         }
@@ -149,11 +174,18 @@ mod tests {
     fn file(content: &str, numbers: i64) -> File {
         File {
             id: Uuid::from_u128(content.len() as u128).into(),
-            sha256: content.into(),
-            key_check: "key".into(),
-            has_dates: false,
+            content: Content {
+                sha256: content.into(),
+                key_check: "key".into(),
+                has_dates: false,
+                area_codes: codes("212"),
+            },
             numbers,
         }
+    }
+
+    fn codes(text: &str) -> AreaCodes {
+        AreaCodes::parse(text).unwrap()
     }
 
     #[test]
@@ -163,6 +195,7 @@ mod tests {
             (first.version, first.fetched_at, change),
             (1, day(10), Change::Replaced)
         );
+        assert_eq!(first.area_codes, Some(codes("212")), "those of its numbers");
         for (what, upload, file, expected) in [
             (
                 "the same again",
@@ -200,10 +233,22 @@ mod tests {
                 "the same with another key",
                 upload(12),
                 File {
-                    key_check: "other".into(),
+                    content: Content {
+                        key_check: "other".into(),
+                        ..file("a", 100).content
+                    },
                     ..file("a", 100)
                 },
                 Some((2, 12, Change::Replaced)),
+            ),
+            (
+                "the same, which covers another area code",
+                Upload {
+                    area_codes: Some(codes("646")),
+                    ..upload(10)
+                },
+                file("a", 100),
+                Some((2, 10, Change::Replaced)),
             ),
             (
                 "a small one that is whole",

@@ -177,6 +177,27 @@ async fn who_talks_over_it_again_and_again_hears_its_shortest_form_to_its_end() 
     assert_eq!(outcomes, [true, true, true, false]);
 }
 
+/// Nobody is talked to who was not told that a machine speaks.
+#[tokio::test]
+async fn a_voice_that_does_not_get_through_the_opening_ends_the_talk() {
+    let breaks = |text: &str| match text.starts_with("This is the AI") {
+        true => Does::Breaks(100),
+        false => Does::Says,
+    };
+    let (talk, bench) = bench_of(lawful(&[Ai, Name, OptOut]), Some(true), breaks, 1);
+    let log = bench.log.clone();
+    bench.time.add_permits(1_000_000);
+    let speech_out = talk.hold().await;
+    let SessionLink::Dry(session, _) = speech_out.session_link else {
+        unreachable!()
+    };
+    assert_eq!((log.count("begins This is"), log.count("opens")), (3, 0));
+    assert_eq!(told(&session), vec![(vec![Ai, Name, OptOut], true); 3]);
+    let phase = format!("{:?}", session.phase);
+    assert!(phase.contains("ProviderError"), "{phase}");
+    drop(bench);
+}
+
 #[tokio::test]
 async fn somebody_opts_out_over_the_opening() {
     for words in ["Stop.", "Please stop calling me!"] {
