@@ -91,7 +91,11 @@ pub async fn add<I: Copy>(deps: &Deps, owner: TenantScoped<I>, effects: &[Effect
             Fact::FinishAttempt { contact, attempt } => finish_attempt(deps, *contact, attempt, commit).await?,
             Fact::OpenAttempt(opened) => {
                 let owner = (owner.tenant_id, owner.env);
-                let Bound { judged, is_lawful } = opened.bound.clone();
+                let Bound {
+                    judged,
+                    is_lawful,
+                    words_sha256,
+                } = opened.bound.clone();
                 let written = Written {
                     owner,
                     message: opened.message,
@@ -99,6 +103,7 @@ pub async fn add<I: Copy>(deps: &Deps, owner: TenantScoped<I>, effects: &[Effect
                     campaign_id: opened.campaign_id,
                     contact: None,
                     address: opened.address.clone(),
+                    words_sha256,
                 };
                 let body = legal::body(&deps.law, judged, is_lawful);
                 attempts::opened(deps, commit, Opening::of_message(written, body))?;

@@ -59,7 +59,7 @@ pub async fn create(state: Data<State>, caller: Caller, Json(given): Json<Consen
 }
 
 /// With its words, and how long it is kept.
-async fn whole(state: &State, row: Model) -> ApiResult<ConsentRecordView> {
+pub async fn whole(state: &State, row: Model) -> ApiResult<ConsentRecordView> {
     let db = &state.deps.db.read;
     let text = text::of(db, row.id).await?;
     let last_used_at = store::last_used(db, row.key()).await?;
@@ -153,7 +153,10 @@ pub async fn revoke(
     let key = caller.own(id);
     let row = store::load(&state.deps.db.read, key).await?;
     if asked.channels.iter().any(|channel| !row.channels.contain(*channel)) {
-        return Err(ApiError::validation("channels", "names one that this consent does not cover"));
+        return Err(ApiError::validation(
+            "channels",
+            "names one that this consent does not cover",
+        ));
     }
     let times = state.deps.clock.times();
     let late = asked.requested_at.map(|at| requested(at, times)).transpose()?;

@@ -25,7 +25,7 @@ use entities::{
 use rules::{
     barred,
     commit::Commit,
-    law::record::{AttemptBody, Closing, ErasureBody, Hashes, Person, Subject, record},
+    law::record::{AttemptBody, Closing, ErasureBody, Hashes, Person, Subject, chain::digest, record},
 };
 use serde::Serialize;
 use uuid::Uuid;
@@ -82,6 +82,8 @@ pub struct Written<'a> {
     pub contact: Option<&'a Contact>,
     /// A number in E.164, or an e-mail address in lower case.
     pub address: String,
+    /// SHA-256, in hex, of all that it says.
+    pub words_sha256: String,
 }
 
 impl Opening {
@@ -110,6 +112,8 @@ impl Opening {
             body: AttemptBody {
                 attempt_no: contact.map_or(1, |contact| contact.attempts + 1),
                 contact_id: contact.map(|contact| contact.id),
+                // Salted when it is written down.
+                text_sha256: Some(written.words_sha256),
                 ..body
             },
         }
@@ -122,6 +126,10 @@ pub fn opened(deps: &Deps, commit: &mut Commit, opening: Opening) -> Result<()> 
         salt: salt(),
         ..opening.person
     };
+    let body = AttemptBody {
+        text_sha256: (opening.body.text_sha256).map(|words| digest(&format!("{}\n{words}", person.salt))),
+        ..opening.body
+    };
     let subject = Subject {
         owner: opening.owner,
         kind: RecordKind::Attempt,
@@ -130,7 +138,7 @@ pub fn opened(deps: &Deps, commit: &mut Commit, opening: Opening) -> Result<()> 
         campaign_id: opening.campaign_id,
         hashes: hashes_of(deps, opening.owner.0, &person),
     };
-    let row = record(subject, &opening.body, Some(&person))?;
+    let row = record(subject, &body, Some(&person))?;
     commit.changes.attempt_records.push(row);
     Ok(())
 }
@@ -204,8 +212,8 @@ fn follows(
     record(subject, body, None::<&Person>)
 }
 
-/// Places that an erasure names; of more the first and the last.
-const MOST_PLACES: usize = 1_000;
+/// Places that one row of an erasure names: of more there are several.
+pub const MOST_PLACES: usize = 1_000;
 
 /// Records that what these rows say of a person was blanked (`entities::attempt::blank`), in the same transaction. `hashes`: under
 /// which the person is found.
@@ -215,13 +223,9 @@ pub fn erased(
     hashes: Hashes,
     (places, asked_by): (&[i64], Option<String>),
 ) -> Result<New> {
-    let named = match places {
-        [first, .., last] if places.len() > MOST_PLACES => vec![*first, *last],
-        few => few.to_vec(),
-    };
     let body = ErasureBody {
         erasure_id,
-        places: named,
+        places: places.to_vec(),
         rows: i64::try_from(places.len()).unwrap_or(i64::MAX),
         asked_by,
     };

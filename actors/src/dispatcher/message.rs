@@ -29,6 +29,8 @@ use rules::{
     },
     effect::{Effect, Fact},
     hours,
+    law::record::chain::digest,
+    message::words_of_mail,
 };
 use runtime::permits::{Permit, Permits};
 use std::collections::BTreeMap;
@@ -165,6 +167,12 @@ pub async fn write(deps: &Deps, known: Known, queue: &Queue, planned: PlannedMes
         },
         sandbox_law: queue.plan.sandbox_law,
     };
+    let words_sha256 = digest(&match &text {
+        Filled::Sms(body) => body.clone(),
+        Filled::Email {
+            subject, text, html, ..
+        } => words_of_mail(subject, text.as_deref(), html.as_deref()),
+    });
     let mut commit = Commit::default();
     let (message, row, channel, mut effects) = match (text, &turn.address) {
         (Filled::Sms(body), Address::Number(to)) => {
@@ -261,6 +269,7 @@ pub async fn write(deps: &Deps, known: Known, queue: &Queue, planned: PlannedMes
             campaign_id: Some(queue.id),
             contact: Some(contact),
             address: turn.address.as_str().to_owned(),
+            words_sha256,
         };
         let body = legal::body(&deps.law, judged, queue.is_lawful());
         attempts::opened(deps, &mut commit, Opening::of_message(written, body))?;

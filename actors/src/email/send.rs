@@ -18,7 +18,7 @@ use lettre::{Message, message::Mailbox as Address};
 use rules::{
     commit::Commit,
     email::machine::{Command, Undeliverable},
-    message::{Fault, MessageRejectReason},
+    message::{Fault, MessageRejectReason, words_of_mail},
 };
 use runtime::{job::Running, permits::Permits};
 
@@ -46,6 +46,11 @@ impl Sendable for Model {
     }
     async fn barred(&self, _: &Deps) -> Result<Option<MessageRejectReason>> {
         Ok(None)
+    }
+    async fn words(&self, deps: &Deps) -> Result<String> {
+        let content = content::load(&deps.db.read, self.key()).await?;
+        let (text, html) = (content.text.as_deref(), content.html.as_deref());
+        Ok(words_of_mail(&self.subject, text, html))
     }
     async fn made(&self, deps: &Deps) -> Result<Result<Message, Command>> {
         let content = content::load(&deps.db.read, self.key()).await?;

@@ -69,8 +69,8 @@ impl Job<'_> {
             let all = attempt::of_attempts(db, owner, &ids).await?;
             let naming = all.iter().filter(|row| row.content.is_some());
             let places: Vec<i64> = naming.map(|row| row.n).collect();
-            if !places.is_empty() {
-                self.blank(places).await?;
+            for places in places.chunks(attempts::MOST_PLACES) {
+                self.blank(places.to_vec()).await?;
             }
             self.rest().await;
         }

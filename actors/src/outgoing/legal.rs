@@ -14,7 +14,7 @@ use entities::{
     values::Moment,
 };
 use rules::{
-    law::{Bound, GateKind, Judged, LegalTerms, Verdict},
+    law::{Bound, GateKind, Judged, LegalTerms, Verdict, record::chain::digest},
     message::{Block, MessageRejectReason, outgoing::Seen},
 };
 
@@ -52,13 +52,23 @@ pub async fn of_message<M: Sendable>(deps: &Deps, row: &M) -> Result<Result<Opti
     Ok(match no.map(|(asked, _)| asked.verdict) {
         Some(Verdict::Wait(_)) => Err(Obstacle::Wait(Block::Law)),
         Some(_) => Err(Obstacle::Reject(MessageRejectReason::Law)),
-        None => Ok(Some(Bound { judged, is_lawful })),
+        None => Ok(Some(Bound {
+            judged,
+            is_lawful,
+            words_sha256: digest(&row.words(deps).await?),
+        })),
     })
 }
 
 /// `None`: the service says it by itself.
 async fn judged<M: Sendable>(deps: &Deps, row: &M, at: Moment) -> Result<Option<(LegalTerms, Judged)>> {
-    let Seen { key, legal: Some(bound), campaign_id, .. } = row.seen() else {
+    let Seen {
+        key,
+        legal: Some(bound),
+        campaign_id,
+        ..
+    } = row.seen()
+    else {
         return Ok(None);
     };
     let MessageLegal {

@@ -48,6 +48,8 @@ pub trait Sendable: Outgoing + Sync {
     fn check_configured(deps: &Deps, env: Env) -> Result<()>;
     /// What else keeps it from being sent at all.
     fn barred(&self, deps: &Deps) -> impl Future<Output = Result<Option<MessageRejectReason>>> + Send;
+    /// All that it says: what is on record of that is a digest.
+    fn words(&self, deps: &Deps) -> impl Future<Output = Result<String>> + Send;
     /// Makes what is handed over; or what there is to say of it where that cannot be.
     fn made(&self, deps: &Deps) -> impl Future<Output = Result<Result<Self::Made, Command<Self::Own>>>> + Send;
     /// Hands it over, once, and tells what came of it.

@@ -55,6 +55,9 @@ impl Sendable for Model {
         }
         Ok(None)
     }
+    async fn words(&self, _: &Deps) -> Result<String> {
+        Ok(self.body.clone())
+    }
     async fn made(&self, _: &Deps) -> Result<Result<(), Command>> {
         Ok(Ok(()))
     }

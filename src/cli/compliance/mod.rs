@@ -1,4 +1,6 @@
 //! `callboard compliance`: what was exported of the record of attempts is checked, without a server and without its database.
+mod heads;
+mod origin;
 mod prove;
 mod verify;
 
@@ -13,7 +15,8 @@ use std::{
 
 #[derive(Subcommand)]
 pub enum Compliance {
-    /// Check that exported records are as they were written: each hash, the chain, and the signature of the manifest
+    /// Check that exported records are as they were written: each hash, the chain, the signature of the manifest, and the
+    /// heads that were published
     ///
     /// Needs nothing but the files. It says which line is wrong, and fails.
     Verify(verify::Verify),

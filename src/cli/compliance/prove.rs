@@ -1,8 +1,8 @@
 //! Does the law still say of each exported attempt what was recorded?
-use super::{at, each_line, text_of};
+use super::{at, each_line, origin::Origin, text_of};
 use crate::{cli::commands::print, error::CannotStart};
 use clap::Args;
-use entities::attempt::RecordKind;
+use entities::{attempt::RecordKind, compliance_export::ExportFormat};
 use rules::law::{
     self, Law,
     record::{AttemptBody, Difference, chain, prove},
@@ -18,10 +18,24 @@ pub struct Prove {
     /// The operator's own rules that were in force, as a file
     #[arg(long, value_name = "FILE")]
     law: Vec<PathBuf>,
+    #[command(flatten)]
+    origin: Origin,
 }
 
 impl Prove {
     pub fn run(self, json: bool) -> Result<(), CannotStart> {
+        if self.origin.public_key.is_some() && self.origin.manifest.is_none() {
+            return Err(CannotStart(
+                "--public-key: give what it has signed, with --manifest".into(),
+            ));
+        }
+        let signed = self.origin.checked(&self.files)?;
+        if signed
+            .as_ref()
+            .is_some_and(|(manifest, _)| manifest.format == ExportFormat::Csv)
+        {
+            return Err(CannotStart("attempts are proved from an export of JSON lines".into()));
+        }
         let mut laws = Laws::read(&self.law)?;
         let (mut attempts, mut verdicts) = (0_u64, 0_u64);
         for file in &self.files {
@@ -42,10 +56,17 @@ impl Prove {
                 Ok(())
             })?;
         }
+        let key = signed.map(|(_, key)| key);
         if json {
-            print(&json!({ "attempts": attempts, "verdicts": verdicts }));
-        } else {
-            println!("{attempts} attempts: all {verdicts} verdicts come out as they were recorded");
+            print(
+                &json!({ "attempts": attempts, "verdicts": verdicts, "is_signed": key.is_some(), "public_key": key }),
+            );
+            return Ok(());
+        }
+        println!("{attempts} attempts: all {verdicts} verdicts come out as they were recorded");
+        match key {
+            Some(key) => println!("the manifest is signed with {key}: compare it with GET /v1/compliance/heads"),
+            None => println!("no manifest was given: whoever writes such a file can make it come out"),
         }
         Ok(())
     }

@@ -1,51 +1,56 @@
 //! Are exported records as they were written?
-use super::{at, each_line, open, text_of};
+use super::{at, each_line, heads::Heads, origin::Origin};
 use crate::{cli::commands::print, error::CannotStart};
 use clap::Args;
-use entities::compliance_export::ExportFormat;
+use entities::{
+    attempt::{Model, RecordKind},
+    compliance_export::ExportFormat,
+};
 use rules::law::record::{
-    chain::{Broken, Followed, hex},
-    line::{Line, MANIFEST_FORM, Manifest, ManifestFile, Signed},
+    ErasureBody,
+    chain::{Broken, Followed},
+    line::{Line, Manifest},
 };
-use runtime::signing::{ALGORITHM, is_signed};
 use serde_json::json;
-use sha2::{Digest, Sha256};
-use std::{
-    io::{BufReader, Read},
-    path::{Path, PathBuf},
-};
+use std::{collections::BTreeSet, path::PathBuf};
 
 #[derive(Args)]
 pub struct Verify {
     /// The files of one export, in their order
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// Its signed manifest, as `GET /v1/compliance/exports/{id}/manifest` answers it
+    #[command(flatten)]
+    origin: Origin,
+    /// What `GET /v1/compliance/heads` has answered, as you have kept it: a record that was made anew does not fit
     #[arg(long, value_name = "FILE")]
-    manifest: Option<PathBuf>,
-    /// The key that must have signed it, in base64, as published at `GET /v1/compliance/heads`
-    #[arg(long, value_name = "BASE64", requires = "manifest")]
-    public_key: Option<String>,
+    heads: Vec<PathBuf>,
 }
 
 impl Verify {
     pub fn run(self, json: bool) -> Result<(), CannotStart> {
-        let signed = self
-            .manifest
-            .as_ref()
-            .map(|file| signed(file, self.public_key.as_deref()));
-        let signed = signed.transpose()?;
-        let manifest = signed.as_ref().map(|(manifest, _)| manifest);
-        if let Some(manifest) = manifest {
-            same_files(manifest, &self.files)?;
+        let key = self.origin.public_key.as_deref();
+        if key.is_some() && self.origin.manifest.is_none() && self.heads.is_empty() {
+            return Err(CannotStart(
+                "--public-key: give what it has signed, with --manifest or --heads".into(),
+            ));
         }
+        let signed = self.origin.checked(&self.files)?;
+        let manifest = signed.as_ref().map(|(manifest, _)| manifest);
         let is_table = manifest.is_some_and(|manifest| manifest.format == ExportFormat::Csv);
-        let mut seen = Seen::default();
+        if is_table && !self.heads.is_empty() {
+            return Err(CannotStart(
+                "--heads: rows are compared with them in an export of JSON lines".into(),
+            ));
+        }
+        let mut seen = Seen {
+            heads: Heads::read(&self.heads, key)?,
+            ..Seen::default()
+        };
         if !is_table {
             for file in &self.files {
                 each_line(file, |number, line| {
                     let added = seen.add(line, manifest);
-                    added.map_err(|(n, broken)| at(file, number, format!("row {n} {broken}")))
+                    added.map_err(|why| at(file, number, why))
                 })?;
             }
             if let Some(manifest) = manifest {
@@ -66,30 +71,58 @@ struct Seen {
     first_n: i64,
     /// Rows between those that were read are not in the files.
     gaps: u64,
+    heads: Heads,
+    /// What named a person there is gone.
+    blanked: BTreeSet<i64>,
+    /// Places that an erasure names.
+    erased: BTreeSet<i64>,
 }
 
 impl Seen {
-    fn add(&mut self, line: Line, manifest: Option<&Manifest>) -> Result<(), (i64, Broken)> {
+    fn add(&mut self, line: Line, manifest: Option<&Manifest>) -> Result<(), String> {
         let row = line.row();
-        let broken = |broken| (row.n, broken);
+        if self.followed.is_none() {
+            self.heads.are_of(row.owner())?;
+        }
+        let followed = self.follow(&row, manifest);
+        followed.map_err(|broken| format!("row {} {broken}", row.n))?;
+        self.heads.meet(&row)?;
+        self.note_erasure(&row)
+    }
+
+    fn follow(&mut self, row: &Model, manifest: Option<&Manifest>) -> Result<(), Broken> {
         let followed = match &mut self.followed {
             Some(followed) => followed,
             none => {
                 self.first_n = row.n;
-                none.insert(Followed::from(
-                    row.n - 1,
-                    before(&row.prev_hash, row.n, manifest).map_err(broken)?,
-                ))
+                none.insert(Followed::from(row.n - 1, before(&row.prev_hash, row.n, manifest)?))
             }
         };
         let is_next = row.n == followed.n + 1;
         match manifest.is_some_and(|manifest| manifest.is_whole) {
-            true => followed.follow(&row).map_err(broken)?,
-            false => followed.follow_picked(&row).map_err(broken)?,
+            true => followed.follow(row)?,
+            false => followed.follow_picked(row)?,
         }
         self.gaps += u64::from(!is_next);
         self.rows += 1;
         Ok(())
+    }
+
+    fn note_erasure(&mut self, row: &Model) -> Result<(), String> {
+        if row.is_blanked() {
+            self.blanked.insert(row.n);
+        }
+        if row.kind == RecordKind::Erasure {
+            let body: ErasureBody =
+                serde_json::from_str(&row.body).map_err(|error| format!("row {} cannot be read: {error}", row.n))?;
+            self.erased.extend(body.places);
+        }
+        Ok(())
+    }
+
+    /// Blanked, and by no erasure that is in the files.
+    fn unexplained(&self) -> Vec<i64> {
+        self.blanked.difference(&self.erased).copied().collect()
     }
 
     /// Is it all that the manifest says, and does it end where the chain did?
@@ -100,6 +133,7 @@ impl Seen {
                 manifest.rows, self.rows
             )));
         }
+        self.heads.end_by(manifest)?;
         let Some(followed) = &self.followed else {
             return Ok(());
         };
@@ -127,76 +161,20 @@ fn before(prev_hash: &str, n: i64, manifest: Option<&Manifest>) -> Result<String
     }
 }
 
-/// The manifest, and the key that has signed it.
-fn signed(file: &Path, public_key: Option<&str>) -> Result<(Manifest, String), CannotStart> {
-    let wrong = |why: String| CannotStart(format!("{}: {why}", file.display()));
-    let text = text_of(file)?;
-    let signed: Signed = serde_json::from_str(&text).map_err(|error| wrong(format!("is not a manifest: {error}")))?;
-    if signed.algorithm != ALGORITHM {
-        return Err(wrong(format!(
-            "is signed with `{}`, not with {ALGORITHM}",
-            signed.algorithm
-        )));
-    }
-    if public_key.is_some_and(|key| key != signed.public_key) {
-        return Err(wrong(format!("is signed with another key: {}", signed.public_key)));
-    }
-    if !is_signed(&signed.public_key, signed.manifest.get().as_bytes(), &signed.signature) {
-        return Err(wrong("its signature does not fit: it was changed".to_owned()));
-    }
-    let manifest: Manifest = serde_json::from_str(signed.manifest.get())
-        .map_err(|error| wrong(format!("is not a manifest of an export: {error}")))?;
-    if manifest.form != MANIFEST_FORM {
-        return Err(wrong(format!(
-            "has the form `{}`, which this version does not know",
-            manifest.form
-        )));
-    }
-    Ok((manifest, signed.public_key))
-}
-
-/// Are the files those that were signed?
-fn same_files(manifest: &Manifest, files: &[PathBuf]) -> Result<(), CannotStart> {
-    if manifest.files.len() != files.len() {
-        return Err(CannotStart(format!(
-            "the manifest names {} files, and {} were given",
-            manifest.files.len(),
-            files.len()
-        )));
-    }
-    for (known, file) in manifest.files.iter().zip(files) {
-        same(known, file)?;
-    }
-    Ok(())
-}
-
-fn same(known: &ManifestFile, file: &Path) -> Result<(), CannotStart> {
-    let mut reader = BufReader::new(open(file)?);
-    let (mut hasher, mut buffer) = (Sha256::new(), vec![0; 64 * 1024]);
-    loop {
-        let read = reader.read(&mut buffer);
-        let read = read.map_err(|error| CannotStart(format!("{}: {error}", file.display())))?;
-        if read == 0 {
-            break;
-        }
-        hasher.update(&buffer[..read]);
-    }
-    match hex(&hasher.finalize()) == known.sha256 {
-        true => Ok(()),
-        false => Err(CannotStart(format!(
-            "{}: is not file {} of the manifest: its SHA-256 is another",
-            file.display(),
-            known.part
-        ))),
-    }
-}
+/// Places that are told of those that nothing explains.
+const MOST_TOLD: usize = 100;
 
 fn told(seen: &Seen, key: Option<&str>, is_table: bool, json: bool) {
     let last_n = seen.followed.as_ref().map_or(0, |followed| followed.n);
+    let mut unexplained = seen.unexplained();
+    let blanked = unexplained.len();
+    unexplained.truncate(MOST_TOLD);
     if json {
         print(&json!({
             "rows": seen.rows, "first_n": seen.first_n, "last_n": last_n, "gaps": seen.gaps,
             "is_signed": key.is_some(), "public_key": key, "is_table": is_table,
+            "heads": seen.heads.count(), "heads_met": seen.heads.met,
+            "blanked": seen.blanked.len(), "blanked_without_erasure": blanked, "blanked_places": unexplained,
         }));
         return;
     }
@@ -207,6 +185,16 @@ fn told(seen: &Seen, key: Option<&str>, is_table: bool, json: bool) {
             "{} rows between {} and {last_n}: each is as it was written; {} times rows between them are not in the files",
             seen.rows, seen.first_n, seen.gaps
         ),
+    }
+    if blanked > 0 {
+        println!(
+            "{blanked} rows are blanked, and no erasure in these files names them, the first {unexplained:?}: look for it in a later export, or one \
+             of everything"
+        );
+    }
+    match (seen.heads.met, seen.heads.count()) {
+        (_, 0) => println!("no heads were given: whoever has the key could have made the record anew"),
+        (met, heads) => println!("{met} of {heads} heads are of rows in these files, and fit"),
     }
     match key {
         Some(key) => println!("the manifest is signed with {key}: compare it with GET /v1/compliance/heads"),

@@ -1,14 +1,17 @@
 use super::*;
 use entities::{
-    attempt::{Model, New, RecordKind},
+    attempt::New,
     ids::{AttemptId, ComplianceExportId, TenantId},
     values::{Env, Moment},
 };
 use rules::law::record::{
     chain::{digest, placed},
-    line::Place,
+    line::{MANIFEST_FORM, ManifestFile, Place, Signed, head_text},
 };
-use runtime::{link_keys::LinkKeys, signing::SigningKey};
+use runtime::{
+    link_keys::LinkKeys,
+    signing::{ALGORITHM, SigningKey},
+};
 use serde_json::value::RawValue;
 use tempfile::TempDir;
 use uuid::Uuid;
@@ -54,7 +57,7 @@ impl Exported {
             export_id: ComplianceExportId(Uuid::from_u128(2)),
             tenant_id: head.tenant_id,
             env: head.env,
-            made_at: Moment::from_millis(0),
+            made_at: Moment::from_millis(10_000),
             format: ExportFormat::Jsonl,
             is_whole: true,
             of_person: false,
@@ -110,8 +113,11 @@ impl Exported {
         std::fs::write(self.at("manifest.json"), serde_json::to_string(&signed).unwrap()).unwrap();
         Verify {
             files: vec![self.at("1.jsonl")],
-            manifest: Some(self.at("manifest.json")),
-            public_key: Some(self.key.public_key()),
+            origin: Origin {
+                manifest: Some(self.at("manifest.json")),
+                public_key: Some(self.key.public_key()),
+            },
+            heads: Vec::new(),
         }
     }
 
@@ -151,8 +157,8 @@ fn whatever_was_changed_is_found_and_named() {
             .contains("its signature does not fit")
     );
     let without = |file: &str, verify: Verify| Verify {
-        manifest: None,
-        public_key: None,
+        origin: Origin::default(),
+        heads: Vec::new(),
         files: vec![verify.files[0].with_file_name(file)],
     };
     // Without a manifest the lines speak for themselves.
@@ -197,7 +203,10 @@ fn a_row_that_is_missing_at_the_end_or_the_beginning_is_missed_by_the_manifest()
     let mut exported = Exported::new(whole);
     let verify = exported.written();
     let another = Verify {
-        public_key: Some(SigningKey::of(&LinkKeys::generate()).unwrap().public_key()),
+        origin: Origin {
+            public_key: Some(SigningKey::of(&LinkKeys::generate()).unwrap().public_key()),
+            ..verify.origin
+        },
         ..verify
     };
     assert!(
@@ -207,4 +216,107 @@ fn a_row_that_is_missing_at_the_end_or_the_beginning_is_missed_by_the_manifest()
             .to_string()
             .contains("signed with another key")
     );
+}
+
+/// Heads of these rows, as they were published.
+fn published(exported: &Exported, name: &str, rows: &[&Model], signed_at: Moment) -> PathBuf {
+    let heads = rows.iter().map(|row| {
+        let day = format!("2026-11-{:02}", row.n);
+        let text = head_text(row.owner(), &day, row.n, &row.hash);
+        let signature = exported.key.sign(text.as_bytes()).unwrap();
+        json!({ "day": day, "n": row.n, "row_hash": row.hash, "head_signed_at": signed_at,
+            "public_key": exported.key.public_key(), "signature": signature })
+    });
+    let answer = json!({ "algorithm": ALGORITHM, "anchor_n": 0, "last_n": 5, "heads": heads.collect::<Vec<_>>() });
+    std::fs::write(exported.at(name), answer.to_string()).unwrap();
+    exported.at(name)
+}
+
+#[test]
+fn a_record_that_was_made_anew_does_not_fit_what_was_published() {
+    let (whole, early) = (chain(5), Moment::from_millis(5_000));
+    let mut exported = Exported::new(whole.clone());
+    let run = |exported: &mut Exported, heads: PathBuf| {
+        let verify = Verify {
+            heads: vec![heads],
+            ..exported.written()
+        };
+        verify.run(true).map_err(|error| error.to_string())
+    };
+    let kept = published(&exported, "kept.json", &[&whole[1], &whole[4]], early);
+    assert_eq!(run(&mut exported, kept.clone()), Ok(()));
+    // With the same key, from the third row on.
+    let mut anew = whole[..2].to_vec();
+    for row in &whole[2..] {
+        let before = anew.last().unwrap();
+        let new = New {
+            tenant_id: row.tenant_id,
+            env: row.env,
+            kind: row.kind,
+            attempt_id: row.attempt_id,
+            dial_n: row.dial_n,
+            campaign_id: row.campaign_id,
+            number_hash: None,
+            email_hash: None,
+            consent_id: None,
+            body: r#"{"status":"failed"}"#.into(),
+            content: None,
+            content_sha256: None,
+        };
+        anew.push(placed(new, (before.n, &before.hash), row.at));
+    }
+    let mut other = Exported::new(anew);
+    other.key = exported.key;
+    other.written().run(true).unwrap();
+    let why = run(&mut other, kept.clone()).unwrap_err();
+    assert!(
+        why.contains("row 5 was published on 2026-11-05 with another hash"),
+        "{why}"
+    );
+    // Cut off behind the third.
+    let mut cut = Exported::new(whole[..3].to_vec());
+    cut.key = other.key;
+    let why = run(&mut cut, kept.clone()).unwrap_err();
+    assert!(why.contains("rows were cut off"), "{why}");
+    // A head that is forged, or another chain's.
+    let text = std::fs::read_to_string(&kept)
+        .unwrap()
+        .replace("2026-11-05", "2026-11-06");
+    std::fs::write(cut.at("forged.json"), text).unwrap();
+    let forged = cut.at("forged.json");
+    let why = run(&mut cut, forged).unwrap_err();
+    assert!(
+        why.contains("the head of 2026-11-06") && why.contains("does not fit"),
+        "{why}"
+    );
+}
+
+#[test]
+fn what_is_blanked_without_an_erasure_is_told() {
+    let mut rows = chain(4);
+    for row in &mut rows[1..3] {
+        row.content = None;
+    }
+    let body = r#"{"erasure_id":"00000000-0000-0000-0000-000000000003","places":[2],"rows":1}"#;
+    let last = rows.last().unwrap();
+    let new = New {
+        kind: RecordKind::Erasure,
+        tenant_id: last.tenant_id,
+        env: last.env,
+        attempt_id: AttemptId(Uuid::from_u128(3)),
+        dial_n: 0,
+        campaign_id: None,
+        number_hash: None,
+        email_hash: None,
+        consent_id: None,
+        body: body.into(),
+        content: None,
+        content_sha256: None,
+    };
+    rows.push(placed(new, (last.n, &last.hash), last.at));
+    let mut seen = Seen::default();
+    for row in &rows {
+        seen.add(Line::of(row).unwrap(), None).unwrap();
+    }
+    assert_eq!((seen.blanked.len(), seen.unexplained()), (2, vec![3]));
 }

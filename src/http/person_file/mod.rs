@@ -6,9 +6,14 @@ mod parts;
 
 pub use attempts::{FileAttemptView, FileOutcomeView, FileRuleView};
 pub use page::page;
-pub use parts::{FileCallView, FileConsentView, FileMessageView};
+pub use parts::{FileCallView, FileMessageView};
 
-use super::{caller::Caller, dnc::DncView, error::ApiResult, views::ContactView};
+use super::{
+    caller::Caller,
+    dnc::DncView,
+    error::ApiResult,
+    views::{ConsentRecordView, ContactView},
+};
 use crate::state::State;
 use actors::{compliance, erasure};
 use entities::{
@@ -47,7 +52,8 @@ pub struct PersonFileView {
     pub attempts: Vec<FileAttemptView>,
     /// The rules that are named in them.
     pub rules: Vec<FileRuleView>,
-    pub consents: Vec<FileConsentView>,
+    /// Each with what was asked and agreed, and what was taken back.
+    pub consents: Vec<ConsentRecordView>,
     /// Entries of the do-not-call list, those that were taken off it too.
     pub opt_outs: Vec<DncView>,
     pub contacts: Vec<ContactView>,

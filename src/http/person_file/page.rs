@@ -1,6 +1,6 @@
 //! The file for one person as a page that needs nothing else: to be read, sent and printed. Whatever it tells is escaped here.
 use super::{FileAttemptView, FileCallView, FileMessageView, FilePart, FileRuleView, PersonFileView};
-use crate::http::report::word;
+use crate::http::{report::word, views::ConsentRecordView};
 use entities::transcript::Turn;
 use rules::law::{Asked, Verdict};
 use std::fmt::Write;
@@ -110,15 +110,21 @@ fn verdict(asked: &Asked) -> String {
 
 fn consents(html: &mut String, file: &PersonFileView) {
     let rows = file.consents.iter().map(|one| {
-        let purposes: Vec<String> = one.purposes.iter().map(|purpose| word(*purpose)).collect();
+        let purposes: Vec<String> = one.purposes.0.iter().map(|purpose| word(*purpose)).collect();
         let channels: Vec<String> = one.channels.0.iter().map(|channel| word(*channel)).collect();
         let end = match (one.revoked_at, one.expires_at) {
-            (Some(at), _) => format!("revoked {at}: {}", one.revoked_reason.as_deref().unwrap_or_default()),
+            (Some(at), _) => format!("revoked {at}"),
             (None, Some(at)) => format!("expires {at}"),
             (None, None) => "stands".to_owned(),
         };
+        let taken_back = one.withdrawals.iter().map(|taken| {
+            let channel = word(taken.channel);
+            escaped(&format!("{channel} taken back {}: {}", taken.at, taken.reason))
+        });
+        let end: Vec<String> = std::iter::once(end).chain(taken_back).collect();
         [
             one.given_at.to_string(),
+            some(one.name.as_deref()),
             escaped(&one.seller),
             format!(
                 "{} for {} by {}",
@@ -126,12 +132,39 @@ fn consents(html: &mut String, file: &PersonFileView) {
                 purposes.join(", "),
                 channels.join(", ")
             ),
-            escaped(&one.method),
-            escaped(&end),
+            proof(one),
+            end.join("<br>"),
             one.id.to_string(),
         ]
     });
-    table(html, "Consents", ["Given", "To", "What", "How", "End", "Id"], rows);
+    table(
+        html,
+        "Consents",
+        ["Given", "By", "To", "What", "How", "End", "Id"],
+        rows,
+    );
+}
+
+/// How it was given, word for word where that is kept, and what proves it.
+fn proof(one: &ConsentRecordView) -> String {
+    let evidence = one.evidence.as_ref().map(|file| {
+        let (kind, sha256) = (&file.content_type, &file.sha256);
+        format!("{kind}, {} bytes, SHA-256 {sha256}", file.bytes)
+    });
+    let parts = [
+        ("", Some(one.method.clone())),
+        ("Asked: ", one.request_copy.clone()),
+        ("Agreed: ", one.consent_copy.clone()),
+        ("From ", one.source_url.clone()),
+        ("Address ", one.source_ip.clone()),
+        ("Recording ", one.recording_id.map(|id| id.to_string())),
+        ("File: ", evidence),
+    ];
+    let told = parts.into_iter().filter_map(|(what, told)| {
+        let told = told?;
+        Some(format!("<pre>{what}{}</pre>", escaped(&told)))
+    });
+    told.collect()
 }
 
 fn opt_outs(html: &mut String, file: &PersonFileView) {

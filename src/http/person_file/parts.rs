@@ -1,13 +1,18 @@
 //! Consents, opt-outs, contacts, calls and messages of one person.
 use super::{FilePart, MOST, Making, there};
-use crate::http::{dnc::DncView, error::ApiResult, report::word, views::ContactView};
+use crate::http::{
+    consents,
+    dnc::DncView,
+    error::ApiResult,
+    report::word,
+    views::{ConsentRecordView, ContactView},
+};
 use entities::{
     consent,
     contact::{self, By},
-    dnc::{self, Channels, DncChannel},
+    dnc::{self, DncChannel},
     email_message,
-    ids::{ConsentId, RecordingId, SessionId},
-    law::{ConsentTier, Purpose},
+    ids::{RecordingId, SessionId},
     page::Page,
     session::{self, Direction, Status},
     sms_message,
@@ -18,23 +23,6 @@ use rules::barred::Whom;
 use schemars::JsonSchema;
 use serde::Serialize;
 use uuid::Uuid;
-
-/// A consent, as it was given and taken back.
-#[derive(Serialize, JsonSchema)]
-pub struct FileConsentView {
-    pub id: ConsentId,
-    pub seller: String,
-    pub tier: ConsentTier,
-    pub channels: Channels,
-    pub purposes: Vec<Purpose>,
-    pub covers_automated_voice: bool,
-    /// How it was given.
-    pub method: String,
-    pub given_at: Moment,
-    pub expires_at: Option<Moment>,
-    pub revoked_at: Option<Moment>,
-    pub revoked_reason: Option<String>,
-}
 
 /// A call, or a talk in a room.
 #[derive(Serialize, JsonSchema)]
@@ -106,7 +94,7 @@ macro_rules! pages {
 }
 
 impl Making<'_> {
-    pub(super) async fn consents(&mut self) -> ApiResult<Vec<FileConsentView>> {
+    pub(super) async fn consents(&mut self) -> ApiResult<Vec<ConsentRecordView>> {
         let (phone_number, email) = self.numbers();
         let filter = consent::Filter {
             phone_number,
@@ -115,19 +103,15 @@ impl Making<'_> {
         };
         let (deps, owner) = (&self.state.deps, self.caller.owner());
         let read = |page| consent::list(&deps.db, owner, filter.clone(), page);
-        Ok(pages!(self, FilePart::Consents, read, |row| FileConsentView {
-            id: row.id,
-            seller: row.seller,
-            tier: row.tier,
-            channels: row.channels,
-            purposes: row.purposes.0,
-            covers_automated_voice: row.covers_automated_voice,
-            method: row.method,
-            given_at: row.given_at,
-            expires_at: row.expires_at,
-            revoked_at: row.revoked_at,
-            revoked_reason: row.revoked_reason,
-        }))
+        let rows = pages!(self, FilePart::Consents, read, |row| row);
+        let mut all = Vec::with_capacity(rows.len());
+        for row in rows {
+            let mut one = consents::whole(self.state, row).await?;
+            one.request_copy = one.request_copy.and_then(|text| self.words(text, FilePart::Consents));
+            one.consent_copy = one.consent_copy.and_then(|text| self.words(text, FilePart::Consents));
+            all.push(one);
+        }
+        Ok(all)
     }
 
     pub(super) async fn opt_outs(&mut self) -> ApiResult<Vec<DncView>> {

@@ -213,6 +213,22 @@ on_both! {
         assert!(found[5].content.as_ref().unwrap().contains("+15002340009") && !found[5].body.contains("+1500"), "{:?}", found[5]);
     }
 
+    async fn what_a_message_says_is_on_record_as_a_digest(world: &mut World) {
+        let tenant = world.tenant().await;
+        let sms = json!({ "to_number": TALKS, "body": "Rex is well." });
+        let mail = json!({ "to": "ada@example.com", "subject": "Rex", "text": "Rex is well." });
+        for (kind, message, words) in [("sms_messages", sms, "Rex is well."), ("email_messages", mail, "Rex\nRex is well.\n")] {
+            let sent = tenant.api.post(&format!("/v1/{kind}"), message).await.ok()["id"].as_str().unwrap().to_owned();
+            world.advance(minutes(1)).await;
+            let proof = tenant.api.get(&format!("/v1/compliance/attempts/{sent}")).await.ok();
+            let (opening, outcome) = (&proof["records"][0], &proof["records"][1]);
+            let salt = opening["personal"]["salt"].as_str().unwrap();
+            assert_eq!(opening["record"]["text_sha256"], digest(&format!("{salt}\n{}", digest(words))), "{proof:#}");
+            let message = tenant.api.get(&format!("/v1/{kind}/{sent}")).await.ok();
+            assert_eq!(outcome["record"]["provider_message_id"], message["provider_message_id"]);
+        }
+    }
+
     /// Nobody was there to sign while it was new.
     async fn what_grew_days_ago_is_signed_all_the_same(world: &mut World) {
         let tenant = world.tenant().await;

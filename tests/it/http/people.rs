@@ -269,6 +269,12 @@ on_both! {
         assert_eq!(file["opt_outs"][0]["phone_number"], NUMBER);
         assert!(file["messages"].to_string().contains("Rex says hello."));
 
+        let given = json!({ "phone_number": NUMBER, "name": NAME, "seller": "Acme", "channels": ["phone"], "purposes": ["marketing"], "tier": "express",
+            "method": "web form", "source_url": "https://acme.example/form", "request_copy": "May we call you?", "given_at": "2027-01-02T13:00:00Z" });
+        let consent = id(&tenant.api.post("/v1/consents", given).await.ok());
+        let file = tenant.api.get(&path).await.ok();
+        assert_eq!(file["consents"], json!([tenant.api.get(&format!("/v1/consents/{consent}")).await.ok()]));
+
         // As a page: all of it escaped, and nothing that runs or is loaded.
         let page = tenant.api.get(&format!("{path}&format=html")).await;
         let header = |name: &str| page.headers.get(name).unwrap().to_str().unwrap().to_owned();
@@ -277,6 +283,7 @@ on_both! {
         assert!(header("content-disposition").starts_with("attachment") && !header("content-disposition").contains("5600"));
         let html = page.body.as_str().unwrap();
         assert!(html.contains("&lt;script&gt;alert(&#39;Zoë&#39;)&lt;/script&gt;") && !html.contains("<script"), "{html}");
+        assert!(html.contains("May we call you?") && html.contains("https://acme.example/form"));
         assert!(html.contains("My dog is called Rex.") && html.contains("Rex says hello.") && !html.contains("http-equiv"));
 
         // Who may not read what was said elsewhere may not read it here.

@@ -97,6 +97,8 @@ pub struct OpenedMessage {
 pub struct Bound {
     pub judged: Judged,
     pub is_lawful: bool,
+    /// SHA-256, in hex, of its words.
+    pub words_sha256: String,
 }
 
 impl Judged {
@@ -116,9 +118,11 @@ impl Judged {
             registers: registers.map(|register| (register.id, register.version)).collect(),
             rest: self.rest.clone(),
             identity_version: self.identity_version,
-            caller: self.facts.caller.as_ref().map(|caller| {
-                (caller.number.clone(), caller.right_to_use.is_some(), caller.is_answered)
-            }),
+            caller: self
+                .facts
+                .caller
+                .as_ref()
+                .map(|caller| (caller.number.clone(), caller.right_to_use.is_some(), caller.is_answered)),
             holds: self.holds,
         })
     }
@@ -160,7 +164,11 @@ impl LegalTerms {
             zones,
             seller: self.seller().map(str::to_owned),
             subject: self.legal.subject.as_deref().map(str::to_owned),
-            consent: self.covering(whom, &record.legal, at).first().copied().map(standing::fact),
+            consent: self
+                .covering(whom, &record.legal, at)
+                .first()
+                .copied()
+                .map(standing::fact),
             is_barred: record.is_barred,
             recent: record.recent.clone(),
             rests: record.legal.rests.clone(),
@@ -317,9 +325,17 @@ impl LegalTerms {
         let mut bound = CallLegal {
             legal: self.legal.clone(),
             person,
-            sandbox_law: if self.is_enforced { SandboxLaw::Enforce } else { SandboxLaw::Observe },
+            sandbox_law: if self.is_enforced {
+                SandboxLaw::Enforce
+            } else {
+                SandboxLaw::Observe
+            },
             name: self.seller().map(str::to_owned),
-            callback: self.identity.toll_free_number.clone().or(self.identity.callback_number.clone()),
+            callback: self
+                .identity
+                .toll_free_number
+                .clone()
+                .or(self.identity.callback_number.clone()),
             address: self.identity.postal_address.clone(),
             ..CallLegal::default()
         };
@@ -331,7 +347,13 @@ impl LegalTerms {
             bound.recording = Some(duties.recording);
             // Whoever calls us, or opens a page of ours, is on no list that could call again.
             let mut kinds: Vec<DisclosureKind> = duties.disclosures.into_iter().collect();
-            kinds.retain(|kind| is_ours || matches!(kind, DisclosureKind::Ai | DisclosureKind::Name | DisclosureKind::ClonedVoice));
+            kinds.retain(|kind| {
+                is_ours
+                    || matches!(
+                        kind,
+                        DisclosureKind::Ai | DisclosureKind::Name | DisclosureKind::ClonedVoice
+                    )
+            });
             // Said of another voice it would not be true.
             kinds.retain(|kind| facts.is_cloned_voice || *kind != DisclosureKind::ClonedVoice);
             bound.disclose = (!kinds.is_empty()).then_some(Disclose {
@@ -350,8 +372,17 @@ impl LegalTerms {
         }
         // Only where it must be said within some time.
         self.law.spoken(facts).first_sound_ms?;
-        let number = self.identity.toll_free_number.as_ref().or(self.identity.callback_number.as_ref());
-        let text = disclosure::safe_harbour(&self.language, self.seller()?, number.or(caller)?, Some(key.unwrap_or(OPT_OUT_KEY)))?;
+        let number = self
+            .identity
+            .toll_free_number
+            .as_ref()
+            .or(self.identity.callback_number.as_ref());
+        let text = disclosure::safe_harbour(
+            &self.language,
+            self.seller()?,
+            number.or(caller)?,
+            Some(key.unwrap_or(OPT_OUT_KEY)),
+        )?;
         Some(SafeHarbour { text })
     }
 

@@ -340,15 +340,23 @@ pub(crate) fn end<M: Outgoing>(mut row: M, phase: M::Phase, now: Moment) -> (M, 
     (row, effects)
 }
 
+/// Characters of a provider's own id that are kept on record.
+const MOST_OF_ID: usize = 200;
+
 /// What the record of attempts keeps of what became of it. `None`: the service answers somebody by itself (that STOP was understood),
 /// which is no attempt to reach them, so it has no opening either.
 pub(crate) fn outcome<M: Outgoing>(row: &M, now: Moment) -> Option<Effect> {
     let seen = row.seen();
     seen.legal.as_ref()?;
+    // What a mail server says may name the person, and a body names nobody.
+    let told = seen
+        .provider_message_id
+        .filter(|id| !id.to_lowercase().contains(row.address()));
     let body = OutcomeBody {
         status: format!("{:?}", seen.phase).to_lowercase(),
         reason: seen.error_code,
         ended_at: Some(now),
+        provider_message_id: told.map(|id| id.chars().take(MOST_OF_ID).collect()),
         ..OutcomeBody::default()
     };
     let closing = Closing::Outcome {

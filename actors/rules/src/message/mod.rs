@@ -2,6 +2,11 @@
 pub mod machine;
 pub mod outgoing;
 
+/// All words of an e-mail, as their digest is made: subject, text and HTML, parted by line feeds; empty, where there is none.
+pub fn words_of_mail(subject: &str, text: Option<&str>, html: Option<&str>) -> String {
+    [subject, text.unwrap_or_default(), html.unwrap_or_default()].join("\n")
+}
+
 /// The code of a message that waits again because its hours were over when it was to be handed over.
 pub const TOO_LATE: &str = "too_late";
 

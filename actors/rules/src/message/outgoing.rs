@@ -88,6 +88,8 @@ pub struct Seen<M: Outgoing> {
     pub version: i32,
     pub created_at: Moment,
     pub deleted_at: Option<Moment>,
+    /// The provider's own id, or what the mail server said.
+    pub provider_message_id: Option<String>,
     /// What it is in the words of the law; `None`: the service says it by itself.
     pub legal: Option<MessageLegal>,
 }
@@ -126,6 +128,7 @@ macro_rules! columns {
                 version: self.version,
                 created_at: self.created_at,
                 deleted_at: self.deleted_at,
+                provider_message_id: self.provider_message_id.clone(),
                 legal: self.legal.clone(),
             }
         }

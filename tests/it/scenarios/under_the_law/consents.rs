@@ -219,6 +219,9 @@ on_both! {
         assert_eq!(row["status"], "busy", "{row}");
         let attempt = proof(&tenant.api, &made).await;
         assert_eq!(attempt["records"][0]["record"]["facts"]["consent"]["id"], json!(id));
+        // And it is kept from then on: its last use is on record.
+        let used = tenant.api.get(&format!("/v1/consents/{id}")).await.ok();
+        assert_eq!(used["last_used_at"], attempt["attempt"]["recorded_at"], "{used:#}");
         // What is on the list is told first, as ever.
         tenant.api.post("/v1/dnc", json!({ "phone_number": "+15002340001" })).await.ok();
         assert_eq!(tenant.api.post("/v1/sessions", call).await.error(), (409, "recipient_on_dnc", Some("to_number")));

@@ -39,7 +39,8 @@ pub struct AttemptBody {
     pub agent_version: Option<i32>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub voice_id: Option<String>,
-    /// Of a message: SHA-256, in hex, of what it says.
+    /// Of a message: SHA-256, in hex, over the salt of the content, a line feed, and the SHA-256, in hex, of what it says. So whoever has the
+    /// words and the content can show that these were sent, and of a blanked one nobody finds out by trying names.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text_sha256: Option<String>,
 }
@@ -123,9 +124,7 @@ pub struct OutcomeBody {
     pub sip_code: Option<i32>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub q850: Option<i32>,
-    /// Whether the carrier confirmed that the number may be shown, where it said so. Source: RFC 8588, `attest`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub attestation: Option<String>,
+    /// Of a message: the provider's own id, or what the mail server said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub provider_message_id: Option<String>,
 }
@@ -191,7 +190,7 @@ pub struct RevocationBody {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ErasureBody {
     pub erasure_id: ErasureId,
-    /// Their places, in order; of more than that many the first and the last.
+    /// Their places, in order.
     pub places: Vec<i64>,
     pub rows: i64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
