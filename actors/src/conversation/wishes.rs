@@ -80,7 +80,7 @@ impl Wishes {
         if !self.is_truthful {
             return None;
         }
-        claims::asked(text, &self.language)
+        claims::asked(text)
     }
 }
 
