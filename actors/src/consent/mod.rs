@@ -6,7 +6,7 @@ use entities::{
     Error, Result, boxed,
     connection::Connection,
     consent::{self, Address, Model, Revocation, Revoked},
-    dnc::{Channels, DncChannel, Source},
+    dnc::{self as barred_list, Channels, DncChannel, Source},
     ids::{ConsentId, DncId, TenantId, TenantScoped},
     recording,
     values::{Env, Moment},
@@ -114,8 +114,11 @@ pub async fn revoke(deps: &Deps, key: TenantScoped<ConsentId>, wish: Wish) -> Re
                 let row = consent::load(db, key).await?;
                 let mut commit = Commit::default();
                 if wish.do_not_call {
-                    for entry in entries(&row, &wish, ids) {
-                        dnc::place(db, owner, entry, now).await?.write(&its, &mut commit, None)?;
+                    for mut entry in entries(&row, &wish, ids) {
+                        entry.requested_at = asked_at(db, owner, (&row, &entry), now).await?;
+                        dnc::place(db, owner, entry, now)
+                            .await?
+                            .write(&its, &mut commit, None)?;
                     }
                 }
                 let revoked = attempts::Revoked {
@@ -148,6 +151,26 @@ pub async fn revoke(deps: &Deps, key: TenantScoped<ConsentId>, wish: Wish) -> Re
         })
         .await?;
     consent::load(&deps.db.read, key).await
+}
+
+/// When the person has asked not to be reached: that was now, if nobody says otherwise. `None`: they have asked before, and this takes
+/// nothing more.
+async fn asked_at(
+    db: &Connection,
+    owner: (TenantId, Env),
+    (row, entry): (&Model, &Entry),
+    now: Moment,
+) -> Result<Option<Moment>> {
+    let takes = entry.channels.iter().any(|channel| row.standing().contain(*channel));
+    if takes || entry.requested_at.is_some() {
+        return Ok(Some(entry.requested_at.unwrap_or(now)));
+    }
+    let known = match &entry.whom {
+        Whom::Number(number) => barred_list::of_number(db, owner, number).await?,
+        Whom::Email(email) => barred_list::of_email(db, owner, email).await?,
+    };
+    let has_asked = known.is_some_and(|known| known.said_no_at().is_some());
+    Ok((!has_asked).then_some(now))
 }
 
 /// Those of the do-not-call list that follow from it: of the number, and of the address.

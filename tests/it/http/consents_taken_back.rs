@@ -202,6 +202,29 @@ on_both! {
         assert_eq!(live.get("/v1/consents?status=valid").await.ok()["data"].as_array().unwrap().len(), 2);
     }
 
+    /// 47 CFR 64.1200(a)(10): by any reasonable means, so also by letter, or to somebody who takes their consent back.
+    async fn in_live_what_was_asked_elsewhere_ends_only_with_a_newer_consent(world: &mut World) {
+        let tenant = world.tenant().await;
+        let live = live(world, &tenant).await;
+        let id = give(&live, json!({})).await;
+        live.post(&format!("/v1/consents/{id}/revoke"), json!({})).await.ok();
+        let entry = listed(&live).await;
+        assert_eq!((entry["requested_at"].as_str(), &entry["opted_out_at"]), (Some("2027-03-02T13:00:00.000Z"), &json!(null)));
+        let path = format!("/v1/dnc/{}?reason=agreed+anew", entry["id"].as_str().unwrap());
+        assert_eq!(live.delete(&path).await.error(), (409, "invalid_state", None));
+        world.advance(minutes(10)).await;
+        // A second time nothing is asked anew.
+        live.post(&format!("/v1/consents/{id}/revoke"), json!({})).await.ok();
+        assert_eq!(listed(&live).await["requested_at"], entry["requested_at"]);
+        give(&live, json!({ "given_at": "2027-03-02T13:05:00Z" })).await;
+        assert_eq!(live.delete(&path).await.status, 204);
+
+        let letter = json!({ "phone_number": "+15002340002", "requested_at": "2027-03-01T09:00:00Z" });
+        let entry = live.post("/v1/dnc", letter).await.ok();
+        let path = format!("/v1/dnc/{}?reason=a+mistake", entry["id"].as_str().unwrap());
+        assert_eq!(live.delete(&path).await.error(), (409, "invalid_state", None));
+    }
+
     /// Whoever had put them on the list before: what they say themselves counts.
     async fn an_entry_of_staff_becomes_an_opt_out_when_the_person_says_so(world: &mut World) {
         let tenant = world.tenant().await;
