@@ -14,7 +14,7 @@ use entities::{
 use rules::{
     barred::{Entry, Whom},
     commit::Commit,
-    consent::{Accepted, MOST_OF_A_PERSON, kept},
+    consent::{Accepted, MOST_OF_A_PERSON, is_taken_back, kept},
     law::record::Person,
 };
 
@@ -31,6 +31,7 @@ pub async fn give(deps: &Deps, accepted: Accepted) -> Result<(Model, bool)> {
                     check_not_revoked(&known)?;
                     return Ok(((known, false), Commit::default()));
                 }
+                check_not_taken_back(db, &accepted.row).await?;
                 check_recording(db, &accepted.row).await?;
                 check_room(db, owner, &accepted.row).await?;
                 let mut commit = Commit::default();
@@ -50,10 +51,27 @@ pub(crate) fn check_not_revoked(known: &Model) -> Result<()> {
             kind: "consent",
             state: "revoked",
             command: "be recorded again",
-            hint: "one that was given later is another one; if this one was revoked by mistake, record it anew and say so in `method`",
+            hint: TAKEN_BACK,
         }),
     }
 }
+
+/// The same of one that is not that one to the letter.
+pub(crate) async fn check_not_taken_back(db: &Connection, row: &Model) -> Result<()> {
+    let others = consent::taken_back(db, row).await?;
+    match is_taken_back(row, &others) {
+        false => Ok(()),
+        true => Err(Error::InvalidState {
+            kind: "consent",
+            state: "revoked",
+            command: "be recorded",
+            hint: TAKEN_BACK,
+        }),
+    }
+}
+
+const TAKEN_BACK: &str =
+    "the person has taken back since what they gave to this seller: only a consent that was given later is another one";
 
 pub(crate) async fn check_recording(db: &Connection, row: &Model) -> Result<()> {
     let Some(id) = row.recording_id else { return Ok(()) };

@@ -188,6 +188,36 @@ pub async fn known(db: &Connection, owner: (TenantId, Env), fingerprints: &[Stri
     Ok(found)
 }
 
+/// Of those that are looked at for what was taken back last.
+const LATEST: u64 = 100;
+
+/// What the person of this consent has given to its seller, and of which something was taken back, the latest first: by the number, and
+/// by the address.
+#[boxed]
+pub async fn taken_back(db: &Connection, of: &Model) -> Result<Vec<Model>> {
+    let select = || {
+        owned(of.tenant_id, of.env)
+            .filter(Expr::cust("revoked_seq IS NOT NULL"))
+            .filter(Column::SellerKey.eq(of.seller_key.as_str()))
+            .order_by(Column::RevokedSeq, Order::Desc)
+            .limit(LATEST)
+    };
+    let mut found = Vec::new();
+    if let Some(number) = &of.phone_number {
+        let of_number = select()
+            .filter(Expr::cust("phone_number IS NOT NULL"))
+            .filter(Column::PhoneNumber.eq(number.clone()));
+        found.extend(of_number.all(db).await?);
+    }
+    if let Some(email) = &of.email {
+        let of_email = select()
+            .filter(Expr::cust("email IS NOT NULL"))
+            .filter(Column::Email.eq(email.as_str()));
+        found.extend(of_email.all(db).await?);
+    }
+    Ok(found)
+}
+
 /// When somebody was last reached by it: so long the law wants it kept. By the record of attempts, whose rows name the consent that
 /// each rested on.
 #[boxed]

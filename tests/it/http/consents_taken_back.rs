@@ -169,8 +169,12 @@ on_both! {
         let again = tenant.api.post(&at(&one), json!({})).await.ok();
         assert_eq!(again["withdrawals"], revoked["withdrawals"], "a second time changes nothing");
         // It is not brought back by being recorded again.
-        let refused = tenant.api.post("/v1/consents", consent(&json!({}))).await;
-        assert_eq!(refused.error(), (409, "invalid_state", None));
+        for change in [json!({}), json!({ "method": "Web form" }), json!({ "given_at": "2026-11-02T09:30:00.001Z" })] {
+            let refused = tenant.api.post("/v1/consents", consent(&change)).await;
+            assert_eq!(refused.error(), (409, "invalid_state", None), "{change}");
+        }
+        world.advance(minutes(1)).await;
+        give(&tenant.api, json!({ "given_at": "2027-03-02T13:00:30Z" })).await;
     }
 
     /// 47 CFR 64.1200(d): the entry stays until the person has agreed anew.
@@ -188,8 +192,10 @@ on_both! {
             assert_eq!(live.get("/v1/dnc").await.ok()["data"].as_array().unwrap().len(), 1, "{why}");
         };
         refused("the consent from before was taken back").await;
-        let old = give(&live, json!({ "given_at": "2027-03-02T12:59:59Z", "method": "list of a partner" })).await;
-        refused("recorded later, and given earlier").await;
+        let old = consent(&json!({ "given_at": "2027-03-02T12:59:59Z", "method": "list of a partner" }));
+        assert_eq!(live.post("/v1/consents", old).await.error(), (409, "invalid_state", None), "recorded later, and given earlier");
+        let other = give(&live, json!({ "given_at": "2027-03-02T12:59:59Z", "seller": "Partner" })).await;
+        refused("to another seller, and given earlier").await;
         give(&live, json!({ "given_at": "2027-03-02T13:05:00Z", "channels": ["phone"] })).await;
         refused("the list bars texts, too").await;
         let texts = give(&live, json!({ "given_at": "2027-03-02T13:06:00Z", "channels": ["sms"], "expires_at": "2027-03-02T13:10:00Z" })).await;
@@ -197,7 +203,7 @@ on_both! {
         give(&live, json!({ "given_at": "2027-03-02T13:06:00Z", "channels": ["sms"] })).await;
         assert_eq!(live.delete(&format!("/v1/dnc/{entry}")).await.error(), (422, "validation_failed", Some("reason")));
         assert_eq!(live.delete(&path).await.status, 204);
-        assert_eq!(read(&live, &old).await["status"], "revoked", "what was given before the no stays taken back");
+        assert_eq!(read(&live, &other).await["status"], "revoked", "what was given before the no stays taken back");
         assert_eq!(read(&live, &texts).await["status"], "expired");
         assert_eq!(live.get("/v1/consents?status=valid").await.ok()["data"].as_array().unwrap().len(), 2);
     }
@@ -270,20 +276,21 @@ on_both! {
             "+15002340003,,Acme,phone,marketing,express,desk,2030-11-02T09:30:00Z,",
             "+15002340007,,Acme Ltd.,phone,marketing,express,desk,2026-11-02T09:30:00Z,",
             "+15002340004,,Acme,phone,marketing,express,desk,2026-11-02T09:30:00Z,,too much",
+            "+15002340007,,Acme Ltd.,phone,marketing,express,at the desk,2026-11-02T09:30:00Z,",
         ];
         let csv = format!("{HEADER}\n{}\n", rows.join("\n"));
         let (counts, refused) = import(world, &tenant, &csv).await;
-        assert_eq!(counts, json!([2, 1, 8]));
+        assert_eq!(counts, json!([2, 1, 9]));
         let refused: Vec<_> = refused.iter().map(|(line, code, param)| (*line, &**code, param.as_deref())).collect();
         assert_eq!(refused, [
             (5, "validation_failed", Some("phone_number")), (6, "validation_failed", Some("seller")), (7, "validation_failed", Some("channels[0]")),
             (8, "validation_failed", Some("given_at")), (9, "validation_failed", Some("request_copy")), (10, "validation_failed", Some("given_at")),
-            (11, "invalid_state", None), (12, "validation_failed", None),
+            (11, "invalid_state", None), (12, "validation_failed", None), (13, "invalid_state", None),
         ]);
         assert_eq!(read(&tenant.api, &revoked).await["status"], "revoked", "no list brings back what was taken back");
         // A second time brings nothing new.
         let (counts, _) = import(world, &tenant, &csv).await;
-        assert_eq!(counts, json!([0, 3, 8]));
+        assert_eq!(counts, json!([0, 3, 9]));
         assert_eq!(world.rows("consents").await, 3);
     }
 
