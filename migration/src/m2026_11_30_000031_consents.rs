@@ -78,7 +78,7 @@ fn consent_files() -> Vec<ColumnDef> {
     ]
 }
 
-const STATEMENTS: [&str; 9] = [
+const STATEMENTS: [&str; 10] = [
     "CREATE INDEX consents_tenant ON consents (tenant_id, env, id)",
     // All that there ever were of one person.
     "CREATE INDEX consents_of_number ON consents (tenant_id, env, phone_number, id) WHERE phone_number IS NOT NULL",
@@ -87,6 +87,8 @@ const STATEMENTS: [&str; 9] = [
     "CREATE INDEX consents_number ON consents (tenant_id, env, phone_number) WHERE revoked_at IS NULL AND phone_number IS NOT NULL",
     "CREATE INDEX consents_email ON consents (tenant_id, env, email) WHERE revoked_at IS NULL AND email IS NOT NULL",
     "CREATE UNIQUE INDEX consents_same ON consents (tenant_id, env, fingerprint)",
+    // What proves one is not erased.
+    "CREATE INDEX consents_recording ON consents (recording_id) WHERE recording_id IS NOT NULL",
     "CREATE INDEX consents_given ON consents (given_seq)",
     "CREATE INDEX consents_revoked ON consents (revoked_seq) WHERE revoked_seq IS NOT NULL",
     "CREATE INDEX consent_files_uploading ON consent_files (created_at) WHERE NOT stored",

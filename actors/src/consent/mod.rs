@@ -1,5 +1,6 @@
 //! Consents: taking them down, taking them back and, when the law wants them no longer, deleting them.
 pub mod files;
+pub mod recordings;
 
 use crate::{attempts, deps::Deps, dnc};
 use entities::{
@@ -8,7 +9,7 @@ use entities::{
     consent::{self, Address, Model, Revocation, Revoked},
     dnc::{self as barred_list, Channels, DncChannel, Source},
     ids::{ConsentId, DncId, TenantId, TenantScoped},
-    recording,
+    recording::{self, PurgeReason, Status},
     values::{Env, Moment},
 };
 use rules::{
@@ -76,10 +77,18 @@ const TAKEN_BACK: &str =
 pub(crate) async fn check_recording(db: &Connection, row: &Model) -> Result<()> {
     let Some(id) = row.recording_id else { return Ok(()) };
     let found = recording::load(db, TenantScoped::new(row.tenant_id, row.env, id)).await;
-    found.map(drop).map_err(|error| match error {
+    let found = found.map_err(|error| match error {
         Error::NotFound(_) => Error::invalid("recording_id", "is not a recording of this workspace and environment"),
         other => other,
-    })
+    })?;
+    let is_gone = matches!(found.status, Status::Failed | Status::Purged);
+    match is_gone || found.purge_reason == Some(PurgeReason::Deleted) {
+        true => Err(Error::invalid(
+            "recording_id",
+            "has no sound any more, and proves nothing",
+        )),
+        false => Ok(()),
+    }
 }
 
 async fn check_room(db: &Connection, owner: (TenantId, Env), row: &Model) -> Result<()> {

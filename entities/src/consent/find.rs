@@ -5,7 +5,7 @@ use crate::{
     connection::Connection,
     db::Db,
     error::Result,
-    ids::{ConsentId, TenantId, TenantScoped},
+    ids::{ConsentId, RecordingId, TenantId, TenantScoped},
     law::{ConsentTier, Purpose},
     page::{self, Listed, Page},
     values::{E164, Env, Moment, Times},
@@ -188,7 +188,7 @@ pub async fn known(db: &Connection, owner: (TenantId, Env), fingerprints: &[Stri
     Ok(found)
 }
 
-/// Of those that are looked at for what was taken back last.
+/// Rows that are looked at, of whoever has any number of them.
 const LATEST: u64 = 100;
 
 /// What the person of this consent has given to its seller, and of which something was taken back, the latest first: by the number, and
@@ -216,6 +216,17 @@ pub async fn taken_back(db: &Connection, of: &Model) -> Result<Vec<Model>> {
         found.extend(of_email.all(db).await?);
     }
     Ok(found)
+}
+
+/// Those that name this recording as their proof, the newest hundred.
+#[boxed]
+pub async fn proved_by(db: &Connection, recording: TenantScoped<RecordingId>) -> Result<Vec<Model>> {
+    let select = owned(recording.tenant_id, recording.env)
+        .filter(Expr::cust("recording_id IS NOT NULL"))
+        .filter(Column::RecordingId.eq(recording.id))
+        .order_by(Column::GivenAt, Order::Desc)
+        .limit(LATEST);
+    Ok(select.all(db).await?)
 }
 
 /// When somebody was last reached by it: so long the law wants it kept. By the record of attempts, whose rows name the consent that
