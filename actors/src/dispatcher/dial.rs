@@ -182,7 +182,7 @@ pub async fn dial(
         ..session_row(deps, (queue, &agent), &contact, id, number, now)
     };
     if let (Some(legal), Some(judged)) = (&queue.legal, &judged) {
-        legal::bind(deps, &mut row, legal, judged);
+        legal::bind(&mut row, legal, judged);
     }
     let (session, effects) = Session::dialed(row, deps.base_url.clone(), at);
     let command = contact::machine::Command::Dispatch {
