@@ -13,6 +13,7 @@ use rules::{
     barred::{self, Entry, Whom},
     commit::Commit,
 };
+use std::time::Duration;
 
 /// Adds one; a second entry of one number or address adds its channels to the first. Answers the entry and whether it is new.
 #[boxed]
@@ -36,8 +37,10 @@ pub enum DncOutcome {
     New,
     /// Known, and bars more than before, or for longer.
     Wider,
-    /// Known, and bars no more than before; but it is noted that it was said again.
+    /// Known, and bars no more than before; but it is on record that it was said again.
     Again,
+    /// The same, so soon that only the entry says so.
+    Noted,
     Known,
 }
 
@@ -46,7 +49,7 @@ impl DncOutcome {
     pub fn bars_more(self) -> bool {
         match self {
             DncOutcome::New | DncOutcome::Wider => true,
-            DncOutcome::Again | DncOutcome::Known => false,
+            DncOutcome::Again | DncOutcome::Noted | DncOutcome::Known => false,
         }
     }
 }
@@ -64,14 +67,17 @@ impl Placed {
     /// With the record of the wish. `words`: what was said, where that is known.
     pub fn write(self, deps: &Deps, commit: &mut Commit, words: Option<String>) -> Result<(Model, DncOutcome)> {
         commit.changes.revocations.push(self.revocation);
-        if self.outcome != DncOutcome::Known {
-            let wish = attempts::opted_out(deps, &self.row, words)?;
-            commit.changes.attempt_records.push(wish);
+        match self.outcome {
+            DncOutcome::New | DncOutcome::Wider | DncOutcome::Again => {
+                let wish = attempts::opted_out(deps, &self.row, words)?;
+                commit.changes.attempt_records.push(wish);
+            }
+            DncOutcome::Noted | DncOutcome::Known => {}
         }
         match self.outcome {
             DncOutcome::New | DncOutcome::Wider => commit.changes.dnc.push(self.row.clone()),
             // What it bars, it has barred since the place that it has.
-            DncOutcome::Again => commit.changes.dnc_wishes.push(Wish::of(&self.row)),
+            DncOutcome::Again | DncOutcome::Noted => commit.changes.dnc_wishes.push(Wish::of(&self.row)),
             DncOutcome::Known => {}
         }
         Ok((self.row, self.outcome))
@@ -103,7 +109,7 @@ async fn row_of(
         Whom::Email(email) => dnc::of_email(db, owner, email).await?,
     };
     if let Some(known) = known {
-        let requested_at = entry.requested_at;
+        let (before, requested_at) = (known.clone(), entry.requested_at);
         let joined = joined(
             known,
             channels,
@@ -112,7 +118,15 @@ async fn row_of(
             entry.session_id,
             entry.created_by,
         );
-        return Ok(said_again(joined, opted_out_at, requested_at));
+        let (after, outcome) = said_again(joined, opted_out_at, requested_at);
+        if outcome != DncOutcome::Again || after.requested_at != before.requested_at {
+            return Ok((after, outcome));
+        }
+        let agreed_since = agrees(db, &before).await?;
+        return Ok(match repeated(before.own_wish_at(), now, agreed_since) {
+            DncOutcome::Known => (before, DncOutcome::Known),
+            repeated => (after, repeated),
+        });
     }
     let (phone_number, email) = match entry.whom {
         Whom::Number(number) => (Some(number), None),
@@ -181,18 +195,47 @@ fn said_again(
     };
     match outcome {
         DncOutcome::Known if after != row => (after, DncOutcome::Again),
-        DncOutcome::Known | DncOutcome::New | DncOutcome::Wider | DncOutcome::Again => (after, outcome),
+        DncOutcome::Known | DncOutcome::Noted | DncOutcome::New | DncOutcome::Wider | DncOutcome::Again => {
+            (after, outcome)
+        }
     }
+}
+
+/// Who says it again within that time has said it once, and within a day is not put on record once more: whoever presses a button for
+/// hours fills nothing.
+const SAME: Duration = Duration::from_secs(60);
+const SAME_DAY: Duration = Duration::from_secs(24 * 3600);
+
+/// What a repeat is to the list. `agreed_since`: it takes something back.
+fn repeated(said_before: Option<Moment>, now: Moment, agreed_since: bool) -> DncOutcome {
+    match said_before {
+        Some(before) if !agreed_since && now < before.plus(SAME) => DncOutcome::Known,
+        Some(before) if !agreed_since && now < before.plus(SAME_DAY) => DncOutcome::Noted,
+        Some(_) | None => DncOutcome::Again,
+    }
+}
+
+/// Does any consent of that person stand for what the entry bars?
+async fn agrees(db: &Connection, entry: &Model) -> Result<bool> {
+    let Some(whom) = barred::whom(entry) else {
+        return Ok(false);
+    };
+    let consents = consent::of_people(db, (entry.tenant_id, entry.env), &[whom.address()]).await?;
+    let stands = |one: &consent::Model| {
+        let standing = one.standing();
+        entry.channels.0.iter().any(|channel| standing.contain(*channel))
+    };
+    Ok(consents.values().flatten().any(stands))
 }
 
 /// Takes one off the list; the row stays, with the reason. In the live environment who has opted out must have agreed anew.
 #[boxed]
 pub async fn remove(deps: &Deps, key: TenantScoped<DncId>, reason: String, by: String) -> Result<()> {
     let times = deps.clock.times();
-    let now = deps.clock.now();
+    let (its, now) = (deps.clone(), deps.clock.now());
     deps.writer
         .run(key.tenant_id, move |db| {
-            let (reason, by) = (reason.clone(), by.clone());
+            let (its, reason, by) = (its.clone(), reason.clone(), by.clone());
             Box::pin(async move {
                 let row = dnc::load(db, key).await?;
                 if key.env == Env::Live {
@@ -200,13 +243,16 @@ pub async fn remove(deps: &Deps, key: TenantScoped<DncId>, reason: String, by: S
                 }
                 let mut commit = Commit::default();
                 commit.changes.revocations.extend(barred::still_revoked(&row, now));
-                commit.changes.dnc.push(Model {
+                let lifted = Model {
                     removed_at: Some(now),
-                    removed_reason: Some(reason),
+                    removed_reason: Some(reason.clone()),
                     removed_by: Some(by),
                     version: row.version + 1,
                     ..row
-                });
+                };
+                let told = attempts::lifted(&its, &lifted, "staff", Some(reason))?;
+                commit.changes.attempt_records.push(told);
+                commit.changes.dnc.push(lifted);
                 Ok(((), commit))
             })
         })
@@ -240,121 +286,5 @@ async fn check_agreed_anew(db: &Connection, entry: &Model, at: Moment) -> Result
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use DncChannel::{Phone, Sms};
-
-    #[test]
-    fn who_bars_somebody_again_owns_the_entry_of_a_stop() {
-        let known = |source, channels: &[DncChannel]| Model {
-            id: DncId(uuid::Uuid::from_u128(1)),
-            tenant_id: TenantId(uuid::Uuid::from_u128(2)),
-            env: Env::Live,
-            phone_number: Some("+12025550123".parse().unwrap()),
-            email: None,
-            channels: Channels::of(channels.to_vec()),
-            reason: Some("first".into()),
-            source,
-            session_id: None,
-            requested_at: None,
-            opted_out_at: None,
-            created_by: None,
-            added_seq: 7,
-            removed_at: None,
-            removed_reason: None,
-            removed_by: None,
-            removed_seq: None,
-            version: 3,
-            created_at: entities::values::Moment::from_millis(0),
-        };
-        let both = [Phone, Sms];
-        let others = [Source::Manual, Source::Import, Source::OptOutVoice, Source::Unsubscribe];
-        for source in others {
-            let second = |known: Model, channels: &[DncChannel], source| {
-                joined(
-                    known,
-                    Channels::of(channels.to_vec()),
-                    source,
-                    Some("second".into()),
-                    None,
-                    None,
-                )
-            };
-            // Whatever it bars, the entry is theirs: no START lifts it.
-            for channels in [&both[..], &[Sms]] {
-                let (row, outcome) = second(known(Source::SmsStop, &both), channels, source);
-                assert_eq!((outcome, row.source, row.version), (DncOutcome::Wider, source, 4));
-                assert_eq!(
-                    (row.reason.as_deref(), row.channels),
-                    (Some("second"), Channels::of(both.to_vec()))
-                );
-            }
-            // A STOP takes nothing over, but bars more; and nobody takes over from anybody else.
-            let (row, outcome) = second(known(source, &both), &both, Source::SmsStop);
-            assert_eq!((outcome, row), (DncOutcome::Known, known(source, &both)));
-            let (row, outcome) = second(known(source, &[Phone]), &both, Source::SmsStop);
-            assert_eq!((outcome, row.source, row.version), (DncOutcome::Wider, source, 4));
-            assert_eq!(
-                (row.reason.as_deref(), row.channels),
-                (Some("first"), Channels::of(both.to_vec()))
-            );
-            for other in others {
-                assert_eq!(second(known(source, &both), &both, other).1, DncOutcome::Known);
-            }
-        }
-        let again = joined(
-            known(Source::SmsStop, &both),
-            Channels::of(both.to_vec()),
-            Source::SmsStop,
-            None,
-            None,
-            None,
-        );
-        assert_eq!(again, (known(Source::SmsStop, &both), DncOutcome::Known));
-    }
-    #[test]
-    fn that_somebody_says_it_again_is_kept_and_bars_no_more() {
-        let at = |millis| Some(Moment::from_millis(millis));
-        let known = Model {
-            id: DncId(uuid::Uuid::from_u128(1)),
-            tenant_id: TenantId(uuid::Uuid::from_u128(2)),
-            env: Env::Live,
-            phone_number: Some("+12025550123".parse().unwrap()),
-            email: None,
-            channels: Channels::of(vec![Phone, Sms]),
-            reason: None,
-            source: Source::Manual,
-            session_id: None,
-            requested_at: None,
-            opted_out_at: None,
-            created_by: None,
-            added_seq: 7,
-            removed_at: None,
-            removed_reason: None,
-            removed_by: None,
-            removed_seq: None,
-            version: 3,
-            created_at: Moment::from_millis(0),
-        };
-        let said =
-            |outcome, opted_out_at, requested_at| said_again((known.clone(), outcome), opted_out_at, requested_at);
-        assert_eq!(said(DncOutcome::Known, None, None), (known.clone(), DncOutcome::Known));
-        let (row, outcome) = said(DncOutcome::Known, at(5), None);
-        assert_eq!((row.opted_out_at, row.version, outcome), (at(5), 3, DncOutcome::Again));
-        assert_eq!((row.own_wish_at(), known.own_wish_at()), (at(5), None));
-        let (row, outcome) = said(DncOutcome::Known, None, at(4));
-        assert_eq!((row.requested_at, row.version, outcome), (at(4), 3, DncOutcome::Again));
-        // What is written anyway has its version already.
-        let (row, outcome) = said(DncOutcome::Wider, at(6), None);
-        assert_eq!((row.opted_out_at, row.version, outcome), (at(6), 3, DncOutcome::Wider));
-        // The last wish counts, and none is forgotten.
-        let before = Model {
-            opted_out_at: at(9),
-            ..known.clone()
-        };
-        assert_eq!(
-            said_again((before.clone(), DncOutcome::Known), at(8), None),
-            (before, DncOutcome::Known)
-        );
-    }
-}
+#[path = "dnc_tests.rs"]
+mod tests;

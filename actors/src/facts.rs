@@ -22,8 +22,8 @@ use rules::{
     effect::{CallCount, Effect, Fact, Placed},
     event::Event,
     hours,
+    law::Bound,
     mail::Mail,
-    message::machine::Bound,
     recording,
     session::log::Answered,
 };

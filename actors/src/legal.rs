@@ -1,8 +1,10 @@
 //! The law around an attempt: what it is, what is known of the people, and what is written of it.
 use crate::{caller_facts::caller_facts, deps::Deps, session::caller_id};
 use entities::{
-    Error, Result, boxed,
-    campaign::{Channel, Model as Campaign},
+    Error, Result,
+    agent::{self, Definition},
+    boxed,
+    campaign::{Channel, Model as Campaign, Plan},
     campaign_hour,
     connection::Connection,
     consent,
@@ -10,14 +12,14 @@ use entities::{
     dnc::DncChannel,
     ids::{CampaignId, ConsentId, TenantId, VoiceId},
     law::{Legal, LegalPerson, Purpose, SandboxLaw},
-    legal_identity, rest, session, tenant,
+    legal_identity, number, rest, session, tenant,
     values::{Country, E164, Env, Moment, Place, Zone},
 };
 use rules::{
     eligibility::{ContactRecord, RING_TIMEOUT_SECONDS},
-    hours::LawHours,
+    hours::{self, LawHours},
     law::{
-        Judged, Law, LegalTerms, Whom,
+        Asked as AskedRule, GateKind, Judged, Law, LegalTerms, Verdict, Whom,
         facts::{AbandonmentFact, IdentityFact, RestFact},
         record::AttemptBody,
     },
@@ -66,6 +68,7 @@ pub async fn terms(deps: &Deps, db: &Connection, matter: Matter) -> Result<Legal
         legal: matter.legal,
         channel: matter.channel,
         identity: IdentityFact::from(identity.as_ref()),
+        identity_version: identity.as_ref().map_or(0, |row| row.version),
         language: matter.language,
         is_cloned_voice: matter.voice_id.is_some_and(|voice| voice.parse::<VoiceId>().is_ok()),
         ring_seconds: matter.ring_seconds,
@@ -75,29 +78,47 @@ pub async fn terms(deps: &Deps, db: &Connection, matter: Matter) -> Result<Legal
     })
 }
 
-/// Of a campaign, with the caller ids that its plan names.
+/// Of a campaign, with the caller ids that its plan names, else the workspace's default.
 pub async fn of_campaign(deps: &Deps, db: &Connection, campaign: &Campaign) -> Result<LegalTerms> {
-    let plan = &campaign.plan;
+    let owner = (campaign.tenant_id, campaign.env);
     let agent = campaign.agent.as_ref().map(|agent| &agent.definition);
+    of_plan(deps, db, owner, (&campaign.plan, agent, Some(campaign.id))).await
+}
+
+/// The same of its plan. `agent`: who calls, where that is settled.
+#[boxed]
+pub async fn of_plan(
+    deps: &Deps,
+    db: &Connection,
+    owner: (TenantId, Env),
+    (plan, agent, campaign): (&Plan, Option<&Definition>, Option<CampaignId>),
+) -> Result<LegalTerms> {
     let drafted = match (agent, plan.agent_id) {
-        (None, Some(agent)) => entities::agent::load_even_deleted(db, campaign.tenant_id, agent).await.ok(),
+        (None, Some(agent)) => agent::load_even_deleted(db, owner.0, agent).await.ok(),
         (_, _) => None,
     };
     let agent = agent.or(drafted.as_ref().map(|agent| &agent.definition));
-    let calls = plan.channel == Channel::Phone;
     let mut from_numbers = plan.from_numbers.clone();
-    if calls && from_numbers.is_empty() {
-        from_numbers.extend(caller_id::default_of(db, (campaign.tenant_id, campaign.env)).await?);
+    if from_numbers.is_empty() {
+        from_numbers.extend(match plan.channel {
+            Channel::Phone => caller_id::default_of(db, owner).await?,
+            // Of the provider's own number, which it writes from where there is none, nothing is known.
+            Channel::Sms => number::default_of(db, owner.0, owner.1).await?,
+            Channel::Email => None,
+        });
     }
     let matter = Matter {
-        owner: (campaign.tenant_id, campaign.env),
+        owner,
         channel: plan.channel.dnc(),
         legal: plan.legal(),
         language: agent.map(|agent| agent.language.to_string()).unwrap_or_default(),
         voice_id: plan.voice_id.as_deref().or(agent.and_then(|agent| agent.voice_id.as_deref())).map(str::to_owned),
-        ring_seconds: if calls { RING_TIMEOUT_SECONDS } else { 0 },
+        ring_seconds: match plan.channel {
+            Channel::Phone => RING_TIMEOUT_SECONDS,
+            Channel::Sms | Channel::Email => 0,
+        },
         from_numbers,
-        campaign: Some(campaign.id),
+        campaign,
         wants_law: plan.sandbox_law == SandboxLaw::Enforce,
     };
     terms(deps, db, matter).await
@@ -141,11 +162,11 @@ pub fn body(law: &Law, judged: Judged, is_lawful: bool) -> AttemptBody {
     }
 }
 
-/// What the law wants of a call that is placed: what is spoken in it, and how it may be recorded.
-pub fn bind(row: &mut session::Model, legal: &LegalTerms, judged: &Judged) {
+/// What the law wants of a call that is placed: what is spoken in it, and how it may be recorded. `agent`: who talks in it.
+pub fn bind(row: &mut session::Model, (legal, judged): (&LegalTerms, &Judged), agent: &Definition) {
     let person = row.options.legal.take().map(|bound| bound.person).unwrap_or_default();
     row.options.legal = Some(legal.call(&judged.facts, person, true));
-    row.options.safe_harbour = legal.safe_harbour(&judged.facts, row.from_number.as_ref());
+    row.options.safe_harbour = legal.safe_harbour(&judged.facts, row.from_number.as_ref(), agent.opt_out.key.as_deref());
 }
 
 /// The same of a talk that nobody was dialled for: a room's, or a call that has come in. `country`: the workspace's, where a room is.
@@ -177,15 +198,47 @@ pub async fn bind_guest(deps: &Deps, row: &mut session::Model, country: Country,
     Ok(())
 }
 
-/// Errors: the first rule that does not allow it, and what to do. Hours and caps have answers of their own.
-pub fn permits(legal: &LegalTerms, judged: &Judged) -> Result<()> {
-    let Some(asked) = judged.first_bar() else {
+/// Errors: the first rule that never allows it, or that lets nobody through until somebody mends what it wants of whoever calls; and what
+/// to do. What only time or an answer that is awaited keeps back is asked for later. Hours and caps have answers of their own.
+pub fn permits(legal: &LegalTerms, judged: &Judged, is_for_later: bool) -> Result<()> {
+    let bars = |asked: &&AskedRule| match (asked.verdict, asked.kind) {
+        (Verdict::Never, GateKind::Rest | GateKind::Caps | GateKind::Hours) => false,
+        (Verdict::Never, _) => true,
+        (Verdict::Wait(None), GateKind::CallerId | GateKind::Disclosure | GateKind::Ring) => true,
+        // A copy that is fresh now may be stale then, and the other way round.
+        (Verdict::Wait(None), GateKind::Register) => !is_for_later,
+        _ => false,
+    };
+    let Some(asked) = judged.judgement.asked.iter().find(bars) else {
         return Ok(());
     };
     let rule = legal.law.rule(&asked.rule);
     Err(Error::ComplianceBlocked {
         rule: asked.rule.clone(),
         reason: rule.map(|rule| format!("{}: {}", rule.title, rule.mend)).unwrap_or_default(),
+    })
+}
+
+/// Errors: what keeps all contacts of these groups from being reached, that somebody can mend before the campaign starts.
+pub fn can_start(legal: &LegalTerms, groups: &[String], now: Moment) -> Result<()> {
+    let mut first = None;
+    for group in groups {
+        let facts = legal.facts_of_places(hours::places_part(group), now);
+        let kinds = [GateKind::CallerId, GateKind::Disclosure];
+        let judgement = legal.judge(&facts);
+        let bar = kinds.into_iter().find_map(|kind| judgement.worst_of(kind).filter(|asked| asked.verdict.is_no()));
+        match bar {
+            None => return Ok(()),
+            Some(asked) => first = first.or(Some(asked.rule.clone())),
+        }
+    }
+    let Some(rule) = first.filter(|_| legal.is_enforced) else {
+        return Ok(());
+    };
+    let found = legal.law.rule(&rule);
+    Err(Error::ComplianceBlocked {
+        reason: found.map(|found| format!("{}: {}", found.title, found.mend)).unwrap_or_default(),
+        rule,
     })
 }
 
@@ -261,14 +314,15 @@ pub async fn learn(
     let numbers: BTreeSet<E164> = asked.iter().filter_map(|asked| asked.e164().cloned()).collect();
     let numbers: Vec<E164> = numbers.into_iter().collect();
     let consents = consent::of_people(db, owner, &addresses).await?;
-    let mut rests = rest::of_numbers(db, owner, &numbers).await?;
+    let rests = rest::of_numbers(db, owner, &numbers).await?;
     for asked in asked {
         let Some(record) = people.get_mut(&asked.address) else {
             continue;
         };
         record.legal.consents = consents.get(asked.address.as_str()).cloned().unwrap_or_default();
-        let own = asked.e164().and_then(|number| rests.remove(number)).unwrap_or_default();
-        record.legal.rests = own.into_iter().map(RestFact::from).collect();
+        // Several of them may have one number.
+        let own = asked.e164().and_then(|number| rests.get(number)).into_iter().flatten();
+        record.legal.rests = own.cloned().map(RestFact::from).collect();
     }
     let names = names(legal, asked, people, now);
     if !names.is_empty() {
@@ -321,7 +375,8 @@ async fn reassigned(
         let (Some(record), Some(number)) = (people.get(&asked.address), asked.e164()) else {
             continue;
         };
-        let facts = legal.facts(asked.whom(), record, None, now);
+        // Of the consent that it will rest on.
+        let facts = legal.judged(asked.whom(), record, None, now).facts;
         if let Some(consent) = &facts.consent
             && legal.law.asks_reassigned(&facts)
         {
@@ -331,10 +386,10 @@ async fn reassigned(
     if wanted.is_empty() {
         return Ok(());
     }
-    let mut found = deps.registers.reassigned(deps, owner, &wanted).await?;
+    let found = deps.registers.reassigned(deps, owner, &wanted).await?;
     for asked in asked {
         if let (Some(record), Some(number)) = (people.get_mut(&asked.address), asked.e164()) {
-            record.legal.reassigned = found.remove(number);
+            record.legal.reassigned = found.get(number).cloned();
         }
     }
     Ok(())

@@ -24,6 +24,8 @@ pub enum ExportStatus {
     Completed,
     /// It could not go on; `error` says why.
     Failed,
+    /// It was deleted, or somebody who is in it was erased: nobody finds it any more, and its files are being removed.
+    Expired,
 }
 
 #[derive(
@@ -93,6 +95,8 @@ pub struct Model {
     pub row_count: i64,
     #[sea_orm(column_type = "JsonBinary")]
     pub files: ExportFiles,
+    /// Of all files.
+    pub bytes: i64,
     /// JSON, as it was signed; `None`: not made yet.
     #[sea_orm(column_type = "Text", nullable)]
     pub manifest: Option<String>,
@@ -107,10 +111,42 @@ impl ActiveModelBehavior for ActiveModel {}
 
 of_tenant_and_env!(ComplianceExportId, "export");
 
-/// Of one tenant in one env.
+/// Of one tenant in one env, but for those that have expired.
 #[boxed]
 pub async fn list(db: &Connection, owner: (TenantId, Env), page: Page) -> Result<Listed<Model>> {
-    page::fetch(db, owned(owner.0, owner.1), Column::Id, Column::CreatedAt, page).await
+    let all = owned(owner.0, owner.1).filter(Column::Status.ne(ExportStatus::Expired));
+    page::fetch(db, all, Column::Id, Column::CreatedAt, page).await
+}
+
+/// How many the tenant has, and the bytes of their files.
+#[boxed]
+pub async fn kept(db: &Connection, tenant: TenantId) -> Result<(i64, i64)> {
+    let all = Entity::find()
+        .select_only()
+        .column_as(Expr::cust("CAST(COUNT(*) AS BIGINT)"), "exports")
+        .column_as(Expr::cust("CAST(COALESCE(SUM(bytes), 0) AS BIGINT)"), "bytes")
+        .filter(Column::TenantId.eq(tenant));
+    Ok(all.into_tuple().one(db).await?.unwrap_or_default())
+}
+
+/// Those that have looked through some of these places of the chain, or will, and have not expired.
+#[boxed]
+pub async fn holding(db: &Connection, owner: (TenantId, Env), (first, last): (i64, i64)) -> Result<Vec<Model>> {
+    let all = owned(owner.0, owner.1)
+        .filter(Column::Status.ne(ExportStatus::Expired))
+        .filter(Column::FirstN.lte(last))
+        .filter(Column::LastN.gte(first));
+    Ok(all.all(db).await?)
+}
+
+/// Those of the workspaces that this process has whose files are to be removed, a few.
+#[boxed]
+pub async fn expired(db: &Connection, share: Share, limit: u64) -> Result<Vec<Model>> {
+    let select = Entity::find()
+        .filter(share.of(Column::TenantId))
+        .filter(Expr::cust("status = 'expired'"))
+        .limit(limit);
+    Ok(select.all(db).await?)
 }
 
 #[boxed]

@@ -66,6 +66,9 @@ pub struct Erased {
     pub consents: i64,
     /// Of the record of attempts: names, words and the number in clear. The record itself stays.
     pub attempts: i64,
+    /// Exports of that record that named the person, with everybody else who is in them: they can be asked for again.
+    #[serde(default)]
+    pub exports: i64,
 }
 
 impl Erased {

@@ -27,6 +27,8 @@ fn records() -> TableCreateStatement {
         integer("dial_n"),
         uuid_null("campaign_id"),
         text_null("number_hash"),
+        text_null("email_hash"),
+        uuid_null("consent_id"),
         big_integer("at"),
         text("body"),
         text_null("content"),
@@ -85,6 +87,7 @@ fn exports() -> TableCreateStatement {
         big_integer("next_n"),
         big_integer("row_count"),
         json_binary("files"),
+        big_integer("bytes"),
         text_null("manifest"),
         text_null("signature"),
         text_null("public_key"),
@@ -97,9 +100,15 @@ fn exports() -> TableCreateStatement {
 }
 
 const STATEMENTS: &[&str] = &[
-    "CREATE INDEX attempt_records_attempt ON attempt_records (attempt_id)",
+    // Whose they are comes first in each: else SQLite walks the whole chain by its key where more than one id is asked for.
+    "CREATE INDEX attempt_records_attempt ON attempt_records (tenant_id, env, attempt_id, n)",
+    "CREATE INDEX attempt_records_campaign ON attempt_records (tenant_id, env, campaign_id, n) WHERE campaign_id IS NOT NULL",
     // Only openings and wishes say whom they are about; what follows an opening is found by it.
     "CREATE INDEX attempt_records_person ON attempt_records (tenant_id, env, number_hash, n) WHERE number_hash IS NOT NULL",
+    "CREATE INDEX attempt_records_address ON attempt_records (tenant_id, env, email_hash, n) WHERE email_hash IS NOT NULL",
+    // When a consent was last used: so long it is kept.
+    "CREATE INDEX attempt_records_consent ON attempt_records (tenant_id, env, consent_id, at) WHERE consent_id IS NOT NULL",
     "CREATE INDEX compliance_exports_list ON compliance_exports (tenant_id, env, id)",
     "CREATE INDEX compliance_exports_running ON compliance_exports (tenant_id) WHERE status = 'running'",
+    "CREATE INDEX compliance_exports_expired ON compliance_exports (tenant_id) WHERE status = 'expired'",
 ];

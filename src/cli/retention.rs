@@ -24,9 +24,9 @@ fn days<const MIN: i32>(text: &str) -> Result<Days<MIN>, String> {
 
 #[derive(Args)]
 pub struct Asked {
-    /// Calls and rooms with all that belongs to them, from their end on; at least 8 days
-    #[arg(long, value_name = "DAYS", value_parser = days::<8>)]
-    sessions_days: Option<Days<8>>,
+    /// Calls and rooms with all that belongs to them, from their end on; at least 31 days
+    #[arg(long, value_name = "DAYS", value_parser = days::<31>)]
+    sessions_days: Option<Days<31>>,
     /// What was said in them
     #[arg(long, value_name = "DAYS", value_parser = days::<1>)]
     transcripts_days: Option<Days<1>>,

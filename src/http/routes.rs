@@ -10,8 +10,8 @@ use super::{
     concurrency, consents, contacts, credits, dnc, docs, email_messages, endpoint_deliveries, events, functions,
     imports, inbound_calls, invitations, landing, live_calls, login, mcp, mcp_tools, me, members, numbers,
     password_reset, patience, people, person_file, preflight, recordings, register_files, registers, report, retention,
-    rooms, sessions, sip_trunks, sms_messages, system, topups, trunk_check, twilio, unsubscribe, verified_numbers, views,
-    voices, webhook_endpoints, workspace,
+    rooms, sessions, sip_trunks, sms_messages, system, topups, trunk_check, twilio, unsubscribe, verified_numbers,
+    views, voices, webhook_endpoints, workspace,
 };
 use crate::{dashboard, mcp::tools, state::State};
 use actix_web::{
@@ -173,6 +173,7 @@ table! {
     POST "/v1/compliance/exports" Needs(CampaignsWrite), compliance::exports::create, "Export the record of attempts, or what is on record about one person, one campaign or some time; finishes later.", takes compliance::exports::ExportCreate, gives compliance::exports::ComplianceExportView, 202;
     GET "/v1/compliance/exports" Needs(CampaignsRead), compliance::exports::list, "List exports of the record.", gives views::List<compliance::exports::ComplianceExportView>, 200;
     GET "/v1/compliance/exports/{id}" Needs(CampaignsRead), compliance::exports::get, "How far an export is, and its files.", gives compliance::exports::ComplianceExportView, 200;
+    DELETE "/v1/compliance/exports/{id}" Needs(CampaignsWrite), compliance::exports::delete, "Delete an export with its files; one that is being made stops. The record stays, and can be exported again.", 204;
     GET "/v1/compliance/exports/{id}/manifest" Needs(CampaignsRead), compliance::exports::manifest, "The signed manifest of an export: its files with their digests, and where the chain stood.", gives compliance::exports::SignedManifestView, 200;
     GET "/v1/compliance/exports/{id}/files/{part}" Needs(CampaignsRead), compliance::exports::file, "Download a file of an export: JSON lines, or CSV.", 200;
     GET "/v1/compliance/heads" Needs(CampaignsRead), compliance::heads::list, "Where the record stood on each day, signed, the newest first; at most 100, `?before=` a day. And the public key.", gives compliance::heads::ComplianceHeadsView, 200;

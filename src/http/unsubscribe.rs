@@ -44,6 +44,7 @@ pub async fn press(
     // Whatever it says: the link is the proof, and the method the wish.
     extract::read(&request, &mut payload.into_inner(), MAX_BODY).await?;
     let row = message(&state, &request, &token).await?;
+    state.limits.press(row.id)?;
     let entry = Entry {
         id: state.deps.ids.next(),
         whom: Whom::Email(row.to_address.clone()),

@@ -4,9 +4,8 @@ use crate::{
     contact,
     dispatch::route::Route,
     event::Event,
-    law::record::Closing,
+    law::{OpenedMessage, record::Closing},
     mail::Mail,
-    message::machine::OpenedMessage,
     session::{command::Command as SessionCommand, log::Answered},
 };
 use bytes::Bytes;

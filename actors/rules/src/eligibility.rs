@@ -13,7 +13,7 @@
 //! | `register` | skipped as `dnc_blocked` if the register has the number; waits while the register is missing or stale |
 //! | `reassigned` | skipped as `dnc_blocked` if it is somebody else's now; waits until that is known |
 //! | `caller_id` | waits: no number that may be shown there |
-//! | `disclosure` | waits: what must be said cannot be said |
+//! | `disclosure` | waits: what must be said cannot be said, or phones do not ring as long as they must |
 //! | `abandonment` | waits: too many of its answered calls were abandoned |
 //! | `hours` | waits for the next opening; skipped as `quiet_hours_expired` if there is none before the end |
 //!
@@ -138,7 +138,12 @@ pub fn ask(
     now: Moment,
 ) -> Verdict {
     if let Some(kind) = rule.gate() {
-        return lawful(record, kind, now);
+        let verdict = lawful(record, kind, now);
+        return match rule {
+            // How long phones ring is the other thing that whoever calls has to mend.
+            Rule::Disclosure => strictest(verdict, lawful(record, GateKind::Ring, now)),
+            _ => verdict,
+        };
     }
     match rule {
         Rule::Number => match calling_hours {
@@ -234,10 +239,17 @@ fn lawful(record: &ContactRecord, kind: GateKind, now: Moment) -> Verdict {
     }
 }
 
+/// Longer than this a contact does not wait for a rest that the law gives: the caps themselves look back for 30 days.
+const LONGEST_WAIT_SECONDS: i64 = 31 * 24 * 3600;
+
 /// The law's caps, and the rest that it gives somebody.
 fn capped_by_law(record: &ContactRecord, terms: &Terms<'_>, now: Moment) -> Verdict {
     let asked = [GateKind::Caps, GateKind::Rest].map(|kind| lawful(record, kind, now));
     match asked.into_iter().fold(Verdict::Yes, strictest) {
+        // Nobody waits for a rest of a year.
+        Verdict::Wait(Some(until)) if until > now.plus_seconds(LONGEST_WAIT_SECONDS) => {
+            Verdict::Never(SkipReason::DailyCapReached)
+        }
         Verdict::Wait(Some(until))
             if terms.caps.on_cap == OnCap::Skip || terms.ends_at.is_some_and(|end| until >= end) =>
         {

@@ -32,6 +32,11 @@ impl<I: Copy + Eq + Hash> Running<I> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
     }
 
+    /// Is that one being worked off?
+    pub fn is_at_work(&self, id: I) -> bool {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).contains(&id)
+    }
+
     fn begin(&self, id: I) -> Option<AtWork<I>> {
         let fresh = self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(id);
         fresh.then(|| AtWork(self.0.clone(), id))

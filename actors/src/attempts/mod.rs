@@ -8,22 +8,24 @@ pub mod exports;
 pub mod heads;
 pub mod person;
 pub mod retention;
+mod wishes;
+
+pub use wishes::{Revoked, lifted, opted_out, revoked};
 
 use crate::deps::Deps;
 use entities::{
     Result,
     attempt::{New, RecordKind},
     contact::Model as Contact,
-    dial, dnc,
-    ids::{AttemptId, CampaignId, ConsentId, ErasureId, SessionId, TenantId},
+    dial,
+    ids::{AttemptId, CampaignId, ErasureId, SessionId, TenantId},
     session,
-    values::{E164, Env, Moment},
+    values::{E164, Env},
 };
 use rules::{
+    barred,
     commit::Commit,
-    law::record::{
-        AttemptBody, Closing, ErasureBody, OptOutBody, OptOutContent, Person, RevocationBody, Subject, record,
-    },
+    law::record::{AttemptBody, Closing, ErasureBody, Hashes, Person, Subject, record},
 };
 use serde::Serialize;
 use uuid::Uuid;
@@ -85,10 +87,13 @@ pub struct Written<'a> {
 impl Opening {
     pub fn of_message(written: Written<'_>, body: AttemptBody) -> Self {
         let contact = written.contact;
-        let number: Option<E164> = written.address.parse().ok();
-        let email = match number {
-            Some(_) => contact.and_then(|contact| contact.email.clone()),
-            None => Some(written.address),
+        // Of a contact that has both, so that the person is found by either.
+        let (number, email) = match written.address.parse::<E164>() {
+            Ok(number) => (Some(number), contact.and_then(|contact| contact.email.clone())),
+            Err(_) => {
+                let number = contact.and_then(|contact| contact.phone_number.parse().ok());
+                (number, Some(written.address))
+            }
         };
         Opening {
             owner: written.owner,
@@ -123,7 +128,7 @@ pub fn opened(deps: &Deps, commit: &mut Commit, opening: Opening) -> Result<()> 
         attempt_id: opening.attempt_id,
         dial_n: opening.dial_n,
         campaign_id: opening.campaign_id,
-        number_hash: hash_of(deps, opening.owner.0, &person),
+        hashes: hashes_of(deps, opening.owner.0, &person),
     };
     let row = record(subject, &opening.body, Some(&person))?;
     commit.changes.attempt_records.push(row);
@@ -135,11 +140,17 @@ fn salt() -> Uuid {
     Uuid::from_u128(rand::random())
 }
 
-/// Under what somebody is found again: the number, where there is one.
-fn hash_of(deps: &Deps, tenant: TenantId, person: &Person) -> Option<String> {
+/// Under what somebody is found again: an address in its one spelling.
+fn hashes_of(deps: &Deps, tenant: TenantId, person: &Person) -> Hashes {
+    let key = person::key(&deps.links);
     let number = person.phone_number.as_ref().map(E164::as_str);
-    let address = number.or(person.email.as_deref())?;
-    Some(person::hash(&person::key(&deps.links), tenant, address))
+    // What is not an address was never written to, and is found as it was typed.
+    let email = person.email.as_ref();
+    let email = email.map(|email| barred::email(email).unwrap_or_else(|_| email.to_lowercase()));
+    Hashes {
+        number: number.map(|number| person::hash(&key, tenant, number)),
+        email: email.map(|email| person::hash(&key, tenant, &email)),
+    }
 }
 
 /// Records what came of an attempt.
@@ -188,103 +199,20 @@ fn follows(
         attempt_id,
         dial_n: 0,
         campaign_id,
-        number_hash: None,
+        hashes: Hashes::default(),
     };
     record(subject, body, None::<&Person>)
-}
-
-/// Records a wish not to be reached any more, as it comes onto the do-not-call list. `words`: what was said, where that is known.
-pub fn opted_out(deps: &Deps, entry: &dnc::Model, words: Option<String>) -> Result<New> {
-    let owner = (entry.tenant_id, entry.env);
-    let person = Person {
-        phone_number: entry.phone_number.clone(),
-        email: entry.email.clone(),
-        salt: salt(),
-        ..Person::default()
-    };
-    let attempt = entry.session_id.map_or(entry.id.0, |session| session.0);
-    let subject = Subject {
-        owner,
-        kind: RecordKind::OptOut,
-        attempt_id: AttemptId(attempt),
-        dial_n: 0,
-        campaign_id: None,
-        number_hash: hash_of(deps, owner.0, &person),
-    };
-    let body = OptOutBody {
-        how: how(entry.source).to_owned(),
-        entry_id: entry.id,
-        channels: entry.channels.0.clone(),
-        said_at: deps.clock.now(),
-        session_id: entry.session_id,
-        entered_by: entry.created_by.clone(),
-    };
-    record(subject, &body, Some(&OptOutContent { person, words }))
-}
-
-/// As the API writes it.
-fn how(source: dnc::Source) -> &'static str {
-    match source {
-        dnc::Source::OptOutVoice => "opt_out_voice",
-        dnc::Source::SmsStop => "sms_stop",
-        dnc::Source::Unsubscribe => "unsubscribe",
-        dnc::Source::Manual => "manual",
-        dnc::Source::Import => "import",
-    }
-}
-
-/// A consent that was taken back.
-#[derive(Clone, Debug)]
-pub struct Revoked {
-    pub owner: (TenantId, Env),
-    pub consent_id: ConsentId,
-    pub how: String,
-    pub said_at: Moment,
-    pub session_id: Option<SessionId>,
-    /// Its salt is given here.
-    pub person: Person,
-    pub words: Option<String>,
-}
-
-/// Records that a consent was taken back, in the transaction in which it is.
-pub fn revoked(deps: &Deps, commit: &mut Commit, revoked: Revoked) -> Result<()> {
-    let person = Person {
-        salt: salt(),
-        ..revoked.person
-    };
-    let attempt = revoked.session_id.map_or(revoked.consent_id.0, |session| session.0);
-    let subject = Subject {
-        owner: revoked.owner,
-        kind: RecordKind::Revocation,
-        attempt_id: AttemptId(attempt),
-        dial_n: 0,
-        campaign_id: None,
-        number_hash: hash_of(deps, revoked.owner.0, &person),
-    };
-    let body = RevocationBody {
-        consent_id: revoked.consent_id,
-        how: revoked.how,
-        said_at: revoked.said_at,
-        session_id: revoked.session_id,
-    };
-    let content = OptOutContent {
-        person,
-        words: revoked.words,
-    };
-    let row = record(subject, &body, Some(&content))?;
-    commit.changes.attempt_records.push(row);
-    Ok(())
 }
 
 /// Places that an erasure names; of more the first and the last.
 const MOST_PLACES: usize = 1_000;
 
-/// Records that what these rows say of a person was blanked (`entities::attempt::blank`), in the same transaction. `number_hash`: under
+/// Records that what these rows say of a person was blanked (`entities::attempt::blank`), in the same transaction. `hashes`: under
 /// which the person is found.
 pub fn erased(
     owner: (TenantId, Env),
     erasure_id: ErasureId,
-    number_hash: Option<String>,
+    hashes: Hashes,
     (places, asked_by): (&[i64], Option<String>),
 ) -> Result<New> {
     let named = match places {
@@ -303,7 +231,7 @@ pub fn erased(
         attempt_id: AttemptId(erasure_id.0),
         dial_n: 0,
         campaign_id: None,
-        number_hash,
+        hashes,
     };
     record(subject, &body, None::<&Person>)
 }

@@ -23,6 +23,9 @@ const EXPORTS: u64 = 100;
 
 #[boxed]
 pub async fn prune(deps: &Deps) -> Result<()> {
+    for export in compliance_export::expired(&deps.db.read, deps.share(), EXPORTS).await? {
+        super::exports::discard(deps, &export).await?;
+    }
     let times = deps.clock.times();
     // What is deleted does not come back: by the clock that shows less.
     if times.in_doubt {
@@ -73,16 +76,9 @@ async fn slice(deps: &Deps, slices: &mut Slices, owner: (TenantId, Env), before:
     Ok(true)
 }
 
-/// Their files first: a row that is there tells what is to be erased.
 async fn exports(deps: &Deps, before: Moment) -> Result<()> {
     for export in compliance_export::ended_before(&deps.db.read, deps.share(), before, EXPORTS).await? {
-        super::exports::erase(deps, &export).await?;
-        let id = export.id;
-        deps.writer
-            .upkeep(export.tenant_id, move |db| {
-                Box::pin(async move { compliance_export::remove(db, &[id]).await })
-            })
-            .await?;
+        super::exports::discard(deps, &export).await?;
     }
     Ok(())
 }

@@ -1,5 +1,5 @@
 //! The shell's bindings for campaigns.
-use crate::{deps::Deps, facts::contact_moved, shell::Stored, slices::Slices};
+use crate::{deps::Deps, facts::contact_moved, legal, shell::Stored, slices::Slices};
 use entities::{
     Result,
     campaign::{CompletedReason, Retry},
@@ -75,7 +75,8 @@ async fn awake(deps: &Deps, key: TenantScoped<ContactId>) -> Result<Option<(Tena
         return Ok(None);
     }
     let tenant = entities::tenant::load(db, key.tenant_id).await?;
-    let rules = Rules::new(&row.plan.schedule, row.env, tenant.timezone);
+    let legal = legal::of_campaign(deps, db, &row).await?;
+    let rules = Rules::new(&row.plan.schedule, row.env, tenant.timezone).under(legal::hours(&legal));
     let CallingHours::Hours(hours) = rules.of(&contact.zone) else {
         return Ok(None);
     };

@@ -19,7 +19,7 @@ use rules::campaign::{
     machine::{self, Campaign, Command},
     message_template::MessageTemplate,
 };
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 
 /// Makes a draft. `id`: the one that a repeat of the same request asks for again; `None`: nobody repeats it.
 #[boxed]
@@ -115,6 +115,9 @@ pub async fn run(deps: &Deps, owner: (TenantId, Env), asked: Run) -> Result<(Ten
     if sorted.rows.is_empty() {
         return Err(none_of(&sorted.rejected));
     }
+    let groups: BTreeSet<String> = sorted.rows.iter().map(|row| row.zone.clone()).collect();
+    let groups: Vec<String> = groups.into_iter().collect();
+    plan::check_law(deps, owner, (&plan, agent.as_ref()), &groups).await?;
     let added = Added {
         accepted: sorted.rows.len() as u64,
         duplicates: sorted.duplicates,

@@ -2,7 +2,7 @@
 use crate::{
     call::voice,
     deps::Deps,
-    email,
+    email, legal,
     session::{caller_id, intake},
     sms,
 };
@@ -65,7 +65,23 @@ pub async fn check_start(deps: &Deps, campaign: &Model) -> Result<Option<AgentSn
     check_from_numbers(deps, owner, plan).await?;
     check_caller(deps, owner, plan).await?;
     check_voice(deps, owner.0, plan).await?;
-    agent_of(deps, owner.0, plan).await
+    let agent = agent_of(deps, owner.0, plan).await?;
+    let groups = contact::fresh_zones(&deps.db.read, campaign.id).await?;
+    check_law(deps, owner, (plan, agent.as_ref()), &groups).await?;
+    Ok(agent)
+}
+
+/// Does the law let anybody of these groups be reached, as far as who calls and what is said has a part in it?
+#[boxed]
+pub async fn check_law(
+    deps: &Deps,
+    owner: (TenantId, Env),
+    (plan, agent): (&Plan, Option<&AgentSnapshot>),
+    groups: &[String],
+) -> Result<()> {
+    let agent = agent.map(|agent| &agent.definition);
+    let terms = legal::of_plan(deps, &deps.db.read, owner, (plan, agent, None)).await?;
+    legal::can_start(&terms, groups, deps.clock.now())
 }
 
 /// Is there somebody to call, or to write, by?

@@ -148,10 +148,13 @@ pub async fn revoke(deps: &Deps, key: TenantScoped<ConsentId>, wish: Wish) -> Re
                             .write(&its, &mut commit, None)?;
                     }
                 }
+                if !takes_any(&row, &wish) {
+                    return Ok(((), commit));
+                }
                 let revoked = attempts::Revoked {
                     owner,
                     consent_id: row.id,
-                    how: wish.by.clone(),
+                    how: "staff".to_owned(),
                     said_at: wish.requested_at.unwrap_or(now),
                     session_id: None,
                     person: Person {
@@ -160,6 +163,7 @@ pub async fn revoke(deps: &Deps, key: TenantScoped<ConsentId>, wish: Wish) -> Re
                         ..Person::default()
                     },
                     words: None,
+                    entered_by: Some(wish.by.clone()),
                 };
                 attempts::revoked(&its, &mut commit, revoked)?;
                 commit.changes.revocations.push(Revocation {
@@ -198,6 +202,14 @@ async fn asked_at(
     };
     let has_asked = known.is_some_and(|known| known.said_no_at().is_some());
     Ok((!has_asked).then_some(now))
+}
+
+/// Is anything left that this takes back?
+fn takes_any(row: &Model, wish: &Wish) -> bool {
+    let standing = row.standing().0;
+    standing
+        .iter()
+        .any(|channel| wish.channels.is_empty() || wish.channels.contains(channel))
 }
 
 /// Those of the do-not-call list that follow from it: of the number, and of the address.

@@ -310,7 +310,8 @@ pub async fn eligibility(deps: &Deps, target: Target) -> Result<Eligibility> {
         legal::learn(deps, owner, &legal, std::slice::from_ref(&asked), (&mut people, now)).await?;
         record = people.remove(&at).unwrap_or_default();
         let verdict = legal.judged(asked.whom(), &record, None, now);
-        record.judgement = legal.is_enforced.then(|| verdict.judgement.clone());
+        let behind_ms = deps.clock.times().behind_ms();
+        record.judgement = legal.is_enforced.then(|| legal.by_both_clocks(&verdict, behind_ms));
         judged = Some(verdict);
     }
     record.not_before = contact.next_attempt_at.max(contact.not_before);

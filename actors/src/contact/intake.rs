@@ -241,7 +241,10 @@ impl Place {
                 // A number that cannot be called tells no zone, and keeps nobody from being written to.
                 let known = Some(by_number).filter(|zone| zone != UNCALLABLE);
                 let (address, zone) = match rules::barred::email(typed) {
-                    Ok(address) => (address, explicit.or(known).unwrap_or_default()),
+                    Ok(address) => {
+                        let by_region = || hours::group_of_region(given.region.as_ref());
+                        (address, explicit.or(known).unwrap_or_else(by_region))
+                    }
                     Err(_) => (typed.to_owned(), UNCALLABLE.to_owned()),
                 };
                 Ok(Place {
@@ -282,6 +285,11 @@ fn merge(first: &mut Model, second: Model) {
     first.email = first.email.take().or(second.email);
     first.first_name = first.first_name.take().or(second.first_name);
     first.last_name = first.last_name.take().or(second.last_name);
+    first.consent_id = first.consent_id.or(second.consent_id);
+    if first.region.is_none() && second.region.is_some() {
+        // The laws of that place hold, too, and its group says so.
+        (first.region, first.zone) = (second.region, second.zone);
+    }
     for (name, value) in second.variables.0 {
         if first.variables.0.len() < Variables::MAX {
             first.variables.0.entry(name).or_insert(value);

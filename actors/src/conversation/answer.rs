@@ -14,6 +14,7 @@ use super::{
     lines::Lines,
     moments::{Moments, THINKING},
     one_too_many,
+    safe_harbour::TOO_LATE,
     speech_out::{Over, SpeechOut, Spoken},
     transport::{CallTransport, Settling, Words},
     wishes::Wishes,
@@ -161,6 +162,8 @@ struct Answering<'a, L> {
     moments: &'a Moments,
     wishes: &'a Wishes,
     phrases: &'static StockPhrases,
+    /// Resolves when it is too late for the first of it.
+    overdue: BoxFuture<'static, ()>,
     answer: Answer,
     /// Words that may still become known of what was heard.
     later: Vec<Later>,
@@ -178,7 +181,7 @@ impl<L: CallTransport> Conversation<L> {
         let is_awaited = heard != Heard::Opening;
         let phrases = self.stock_phrases();
         let voice = self.speech_out.transport.voice();
-        let watch = self.watch(&heard);
+        let (watch, overdue) = (self.watch(&heard), self.overdue(&heard));
         let mut answering = Answering {
             script: Script {
                 acts: self.brain.think(heard),
@@ -196,6 +199,7 @@ impl<L: CallTransport> Conversation<L> {
             moments: &self.moments,
             wishes: &self.wishes,
             phrases,
+            overdue,
             answer: Answer::default(),
             later: Vec::new(),
         };
@@ -272,6 +276,7 @@ impl<L: CallTransport> Answering<'_, L> {
                 to = self.speech_out.transport.wanted() => {
                     // A clock stands still until whoever it has woken goes on: nobody may wait unheard.
                     (moment, filler) = (pending().boxed(), pending().boxed());
+                    self.overdue = pending().boxed();
                     match self.speech_out.hand_over(&to, self.phrases.nobody_available).await {
                         Ok(()) => continue,
                         Err(over) => return End::Over(over),
@@ -288,8 +293,13 @@ impl<L: CallTransport> Answering<'_, L> {
                     }
                     continue;
                 }
+                () = &mut self.overdue => {
+                    self.answer.failure = Some(TOO_LATE.to_owned());
+                    return End::Said;
+                }
             };
             (moment, filler) = (pending().boxed(), pending().boxed());
+            self.overdue = pending().boxed();
             let Some(line) = line else {
                 self.answer.failure = self.script.failure.take();
                 self.answer.calls = std::mem::take(&mut self.script.calls);

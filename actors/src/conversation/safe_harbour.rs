@@ -19,6 +19,11 @@ pub struct Standby {
     pub sound: Option<Pcm>,
 }
 
+/// So long the agent has for its own first words when the service has said what the law wants, where a message stands ready: the line hears
+/// that, and does not tell that they are missing. Source: ours; twice what the law gives the first sound.
+const FIRST_WORDS: Duration = Duration::from_secs(4);
+/// Why an agent is given up.
+pub(super) const TOO_LATE: &str = "the agent's first words were not there in time";
 /// So long whoever has heard it is listened to. Source: ours; long enough for a key, or for a word.
 const HEEDED: Duration = Duration::from_secs(5);
 
@@ -65,8 +70,22 @@ impl<L: CallTransport> Conversation<L> {
                 played_ms: 0,
             });
         }
-        let why = "the agent's first words were not there in time".to_owned();
-        self.break_off(EndReason::ProviderError, why).await
+        self.break_off(EndReason::ProviderError, TOO_LATE.to_owned()).await
+    }
+
+    /// Resolves when the agent's words have been thought about for too long: its first ones only.
+    pub(super) fn overdue(&self, heard: &Heard) -> BoxFuture<'static, ()> {
+        let Caller::Live(deps) = &self.caller else {
+            return pending().boxed();
+        };
+        if self.standby.is_none() || *heard != Heard::Opening {
+            return pending().boxed();
+        }
+        let clock = deps.clock.clone();
+        let overdue = async move {
+            let _busy = clock.sleep(FIRST_WORDS).await;
+        };
+        overdue.boxed()
     }
 
     /// Before the agent has said anything of its own: the message that stands ready; else an apology. Answers a wish that was heard then.

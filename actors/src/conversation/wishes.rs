@@ -37,9 +37,11 @@ impl Wishes {
         let opt_out = &definition.opt_out;
         let legal = call.options.legal.as_ref();
         let has_offer = legal.is_some_and(|legal| legal.asks_for(DisclosureKind::OptOut));
-        let calls = opt_out.enabled || has_offer || call.env == Env::Live;
+        // The message for whom no agent takes names a key, too.
+        let names_key = has_offer || call.options.safe_harbour.is_some();
+        let calls = opt_out.enabled || names_key || call.env == Env::Live;
         let own_key = opt_out.key.as_deref().filter(|_| calls);
-        let key = own_key.or(has_offer.then_some(OPT_OUT_KEY));
+        let key = own_key.or(names_key.then_some(OPT_OUT_KEY));
         Wishes {
             language: definition.language.to_string(),
             calls,
@@ -151,25 +153,34 @@ mod tests {
     use super::*;
     use entities::{
         ids::{AgentId, SessionId, TenantId},
-        session::{CallLegal, Disclose},
+        session::{CallLegal, Disclose, SafeHarbour},
         values::{Country, E164, Moment},
     };
     use serde_json::json;
     use uuid::Uuid;
 
     fn wishes(env: Env, offers: bool, opt_out: serde_json::Value) -> Wishes {
-        let id = Uuid::from_u128;
-        let owner = (TenantId(id(1)), env);
-        let nobody = E164::parse("+15002000000", Country::US).unwrap();
-        let now = Moment::from_millis(0);
-        let mut call = session::Model::new(owner, SessionId(id(2)), (AgentId(id(3)), 1), nobody, now);
-        call.options.legal = offers.then(|| CallLegal {
+        let legal = offers.then(|| CallLegal {
             disclose: Some(Disclose {
                 kinds: vec![DisclosureKind::OptOut],
                 repeat_minutes: None,
             }),
             ..CallLegal::default()
         });
+        let options = session::Options {
+            legal,
+            ..session::Options::default()
+        };
+        of(env, options, opt_out)
+    }
+
+    fn of(env: Env, options: session::Options, opt_out: serde_json::Value) -> Wishes {
+        let id = Uuid::from_u128;
+        let owner = (TenantId(id(1)), env);
+        let nobody = E164::parse("+15002000000", Country::US).unwrap();
+        let now = Moment::from_millis(0);
+        let mut call = session::Model::new(owner, SessionId(id(2)), (AgentId(id(3)), 1), nobody, now);
+        call.options = options;
         let agent = json!({ "name": "Ann", "prompt": "x", "opt_out": opt_out });
         Wishes::of(&call, &serde_json::from_value(agent).unwrap())
     }
@@ -202,6 +213,19 @@ mod tests {
                 offers,
                 "the word counts where it was offered"
             );
+        }
+    }
+
+    #[test]
+    fn the_key_of_the_message_for_the_abandoned_counts() {
+        for (own, expected) in [(None, "9"), (Some("5"), "5")] {
+            let message = SafeHarbour { text: "Hello.".into() };
+            let options = session::Options {
+                safe_harbour: Some(message),
+                ..session::Options::default()
+            };
+            let wishes = of(Env::Test, options, json!({ "enabled": false, "key": own }));
+            assert_eq!((wishes.hear_calls(), wishes.key()), (true, Some(expected)));
         }
     }
 

@@ -17,7 +17,8 @@ use entities::{
     changes::{Callable, CapSpan, Guard, KeyCall},
     contact::{Address, Model as Contact},
     ids::{DeliveryRowId, SessionId, TenantId, TrunkId},
-    session as sessions,
+    law::LegalPerson,
+    session::{self as sessions, CallLegal},
     values::{Cents, E164, Moment, Variables},
 };
 use rules::{
@@ -182,7 +183,15 @@ pub async fn dial(
         ..session_row(deps, (queue, &agent), &contact, id, number, now)
     };
     if let (Some(legal), Some(judged)) = (&queue.legal, &judged) {
-        legal::bind(&mut row, legal, judged);
+        let person = LegalPerson {
+            region: contact.region.clone(),
+            consent_id: contact.consent_id,
+        };
+        row.options.legal = Some(CallLegal {
+            person,
+            ..CallLegal::default()
+        });
+        legal::bind(&mut row, (legal, judged), &agent.definition);
     }
     let (session, effects) = Session::dialed(row, deps.base_url.clone(), at);
     let command = contact::machine::Command::Dispatch {

@@ -11,7 +11,6 @@ use entities::{
 use rules::{
     dispatch::{
         queue::{Queue, Rows},
-        route::Shown,
         usage::Usage,
     },
     hours::{self, Rules},
@@ -67,13 +66,7 @@ pub async fn open(deps: &Deps, mut campaign: Campaign, old: Option<Queue>, zone:
         campaign,
         legal: Some(legal),
     };
-    let shown = (rows.campaign.plan.from_numbers.len() > 1).then(|| rows.legal.clone()).flatten();
-    let mut queue = Queue::new(rows, rules, old, &deps.limits, times.behind_ms())?;
-    if let Some(legal) = shown.filter(|legal| legal.is_enforced) {
-        let clock = deps.clock.clone();
-        queue.shown = Shown::by(move |caller, to| legal.may_show(caller, to, clock.now()));
-    }
-    Ok(queue)
+    Queue::new(rows, rules, old, &deps.limits, times.behind_ms())
 }
 
 /// What the law allows of abandoned calls where the campaign calls; the strictest of each span.

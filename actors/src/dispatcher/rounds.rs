@@ -74,7 +74,11 @@ pub async fn work(deps: &Deps, tenant: TenantId, state: Option<State>) -> Result
     let keys = state.snapshot.campaigns.values().filter_map(|queue| queue.api_key_id);
     let keys = keys.collect();
     learn_keys(deps, &mut state.snapshot.keys, keys, deps.clock.now()).await?;
-    let (intents, wake_at) = state.intents(deps, wake_at).await?;
+    let (intents, mut wake_at) = state.intents(deps, wake_at).await?;
+    if state.outdated {
+        // Something that was planned was not to be done after all.
+        wake_at.no_later_than(deps.clock.now().plus_seconds(1));
+    }
     if intents.is_empty() {
         state.tell_short(deps).await?;
         return Ok((state, Next::Wait(wake_at)));

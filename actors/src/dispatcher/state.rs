@@ -5,7 +5,7 @@ use entities::{
     Result, api_key, boxed, campaign as campaigns,
     campaign::Channel,
     dispatch_block,
-    ids::{ApiKeyId, TenantId},
+    ids::{ApiKeyId, SessionId, TenantId},
     ledger, session as sessions, sip_trunk,
     values::{Env, Moment, Zone},
 };
@@ -33,6 +33,8 @@ pub struct State {
     pub limiter: Arc<LastSecondLimiter>,
     /// Are there sessions in the queue that were not looked at?
     pub queued: bool,
+    /// The last of them that was looked at, if those behind it are next.
+    pub looked_until: Option<SessionId>,
     /// The rows must be read again.
     pub outdated: bool,
 }
@@ -107,6 +109,7 @@ impl State {
                 live: live.into_iter().map(|live| (live.id, Slot::from(live))).collect(),
             },
             queued: true,
+            looked_until: None,
             outdated,
         })
     }

@@ -29,6 +29,9 @@ use rules::{
 };
 use std::sync::Arc;
 
+/// Sessions of which all that the rules ask is read, in one round: each takes some ten queries.
+const LOOKS: usize = 64;
+
 impl State {
     /// As many of them as may be called now, ready for their commit.
     #[boxed]
@@ -37,7 +40,8 @@ impl State {
         if !self.queued {
             return Ok(dials);
         }
-        let (mut after, mut left, mut waits_for_others) = (None, false, false);
+        let (mut after, mut left, mut waits_for_others) = (self.looked_until.take(), false, false);
+        let mut looks = 0;
         'queue: loop {
             let passed = begun.closed.passed();
             let waiting = sessions::queued(&deps.db.read, self.known.tenant, after, &passed, ROUND as u64).await?;
@@ -61,7 +65,15 @@ impl State {
                         break 'queue;
                     }
                     Admission::Turn { at, hold } => {
+                        looks += 1;
+                        let id = row.id;
                         dials.extend(self.dial(deps, begun, row, (at, hold), now).await?);
+                        if looks >= LOOKS {
+                            // Those behind it have their turn in the next round, whatever holds these.
+                            (self.looked_until, left) = (Some(id), true);
+                            begun.wake_at.no_later_than(now.plus_seconds(1));
+                            break 'queue;
+                        }
                     }
                 }
             }
@@ -102,12 +114,13 @@ impl State {
         legal::learn(deps, whose.owner, &legal, std::slice::from_ref(&asked), (&mut people, now)).await?;
         let mut record = people.remove(&whom).unwrap_or_default();
         let judged = legal.judged(asked.whom(), &record, row.from_number.as_ref(), at);
-        record.judgement = legal.is_enforced.then(|| judged.judgement.clone());
+        let behind_ms = deps.clock.times().behind_ms();
+        record.judgement = legal.is_enforced.then(|| legal.by_both_clocks(&judged, behind_ms));
         let guards = Guards {
             queue,
             direct: &direct_caps(&deps.limits),
             zone: self.zone,
-            behind_ms: deps.clock.times().behind_ms(),
+            behind_ms,
             law: legal::hours(&legal),
         };
         let hours = match waiting::ruling(&guards, &row, &record, at)? {
@@ -127,7 +140,7 @@ impl State {
         }
         let trunk = self.snapshot.trunks.as_known(row.trunk_id);
         let mut row = row;
-        legal::bind(&mut row, &legal, &judged);
+        legal::bind(&mut row, (&legal, &judged), &agent.definition);
         let session = Session::from_row(row, deps.base_url.clone())?;
         let intent = dial::Intent {
             known: self.known,

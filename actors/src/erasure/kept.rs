@@ -50,7 +50,9 @@ impl Job<'_> {
         keep(
             KeptKind::Calls,
             Some(erased.sessions),
-            "numbers, times, cost and disposition: caps are counted from them, and the ledger refers to them".into(),
+            "numbers, times, cost and disposition, and since when the person is to be left in peace: caps and rests are counted from them, and the \
+             ledger refers to them"
+                .into(),
             Vec::new(),
         );
         keep(
@@ -71,7 +73,7 @@ impl Job<'_> {
         let others = [
             (
                 KeptKind::Receivers,
-                "what your own receivers of webhooks have stored is yours to erase",
+                "what your own receivers of webhooks have stored, and what was downloaded (exports, files of people), is yours to erase",
             ),
             (
                 KeptKind::Answers,

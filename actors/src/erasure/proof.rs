@@ -1,18 +1,23 @@
 //! What proves how the person was treated: consents go where no law keeps them any more; of the record of attempts what names the
 //! person goes, and the record stays.
 use super::{AT_ONCE, Job, first_page};
-use crate::{attempts, consent};
+use crate::{
+    attempts::{self, exports},
+    consent,
+};
 use entities::{
     Error, Result,
     attempt::{self, RecordKind},
     consent as consents,
     ids::AttemptId,
+    reassigned,
 };
-use rules::{barred::Whom, commit::Commit};
+use rules::{barred::Whom, commit::Commit, law::record::Hashes};
 
 impl Job<'_> {
     pub(super) async fn proof(&mut self) -> Result<()> {
         self.consents().await?;
+        self.reassigned().await?;
         self.attempts().await
     }
 
@@ -71,22 +76,61 @@ impl Job<'_> {
         }
     }
 
+    fn hashes(&self) -> Hashes {
+        let hash = Some(self.row.whom_hash.clone());
+        match &self.whom {
+            Whom::Number(_) => Hashes {
+                number: hash,
+                email: None,
+            },
+            Whom::Email(_) => Hashes {
+                number: None,
+                email: hash,
+            },
+        }
+    }
+
     async fn blank(&mut self, places: Vec<i64>) -> Result<()> {
         let (owner, id) = (self.owner(), self.row.id);
-        let (hash, by) = (self.row.whom_hash.clone(), self.row.created_by.clone());
+        let now = self.now();
+        let (hashes, by) = (self.hashes(), self.row.created_by.clone());
         let blanking = self.deps.writer.run(owner.0, move |db| {
-            let (places, hash, by) = (places.clone(), hash.clone(), by.clone());
+            let (places, hashes, by) = (places.clone(), hashes.clone(), by.clone());
             Box::pin(async move {
                 let blanked = attempt::blank(db, owner, &places).await?;
                 let mut commit = Commit::default();
+                // What holds them in clear goes with them.
+                let expired = exports::expire_holding(db, owner, &places, now).await?;
                 if blanked > 0 {
-                    let told = attempts::erased(owner, id, Some(hash), (&places, Some(by)))?;
+                    let told = attempts::erased(owner, id, hashes, (&places, Some(by)))?;
                     commit.changes.attempt_records.push(told);
                 }
-                Ok((blanked, commit))
+                Ok(((blanked, expired), commit))
             })
         });
-        self.row.erased.attempts += i64::try_from(blanking.await?).unwrap_or(0);
+        let (blanked, expired) = blanking.await?;
+        self.row.erased.attempts += i64::try_from(blanked).unwrap_or(0);
+        for export in expired {
+            self.row.erased.exports += 1;
+            // Nobody finds it any more; its files are looked for again within the hour.
+            if let Err(error) = exports::discard(self.deps, &export).await {
+                tracing::warn!(%error, export = %export.id, "the files of an export are still there");
+            }
+        }
         self.note().await
+    }
+
+    /// That the number was asked for, and what was answered.
+    async fn reassigned(&self) -> Result<()> {
+        let Whom::Number(number) = &self.whom else {
+            return Ok(());
+        };
+        let (tenant, env) = self.owner();
+        let row = (tenant, env, number.clone());
+        let removing = self.deps.writer.upkeep(tenant, move |db| {
+            let row = row.clone();
+            Box::pin(async move { reassigned::prune(db, &[row]).await })
+        });
+        removing.await
     }
 }

@@ -1,6 +1,7 @@
 //! A list of those who must not be reached: each row bars a number, an address, or both.
 use super::{Outcomes, advance, rows::Slice, unreadable};
 use crate::{
+    attempts,
     deps::Deps,
     dnc::{self, DncOutcome},
     slices::Slices,
@@ -42,8 +43,9 @@ pub(super) async fn entries(
     }
     rejected.sort_by_key(|rejection| rejection.line);
     let (slice, asked, rejected, now) = (Arc::new(slice), Arc::new(asked), Arc::new(rejected), deps.clock.now());
+    let its = deps.clone();
     size.write(deps, key.tenant_id, move |db| {
-        let (slice, asked, rejected) = (slice.clone(), asked.clone(), rejected.clone());
+        let (its, slice, asked, rejected) = (its.clone(), slice.clone(), asked.clone(), rejected.clone());
         Box::pin(async move {
             let mut commit = Commit::default();
             let mut outcomes = Outcomes {
@@ -70,6 +72,13 @@ pub(super) async fn entries(
                     commit.changes.dnc.push(row);
                 }
             }
+            // Each as it has become in this slice.
+            let told = commit
+                .changes
+                .dnc
+                .iter()
+                .map(|row| attempts::opted_out(&its, row, None));
+            commit.changes.attempt_records = told.collect::<Result<_>>()?;
             let goes_on = advance(db, key, &slice, outcomes, now).await?;
             if goes_on { Ok(((), commit)) } else { Err(Error::Stale) }
         })

@@ -14,8 +14,8 @@ use entities::{
     values::Moment,
 };
 use rules::{
-    law::{GateKind, Judged, LegalTerms, Verdict},
-    message::{Block, MessageRejectReason, machine::Bound, outgoing::Seen},
+    law::{Bound, GateKind, Judged, LegalTerms, Verdict},
+    message::{Block, MessageRejectReason, outgoing::Seen},
 };
 
 /// Errors: the first rule that does not allow it, and what to do.
@@ -28,15 +28,18 @@ pub async fn check<M: Sendable>(deps: &Deps, row: &M) -> Result<()> {
     if !terms.is_enforced {
         return Ok(());
     }
-    legal::permits(&terms, &judged)?;
-    let Some((asked, kind)) = judged.judgement.first_no() else {
-        return Ok(());
-    };
-    match asked.verdict {
-        Verdict::Wait(Some(until)) if kind != GateKind::Hours => Err(Error::DailyCapReached { until }),
-        Verdict::Wait(next_open_at) => Err(Error::OutsideCallingHours { next_open_at }),
-        Verdict::Yes | Verdict::Overridden | Verdict::Never => Err(Error::OutsideCallingHours { next_open_at: None }),
+    legal::permits(&terms, &judged, starts > now)?;
+    for kind in [GateKind::Rest, GateKind::Caps, GateKind::Hours] {
+        match (judged.judgement.verdict_of(kind), kind) {
+            (Some(Verdict::Wait(Some(until))), GateKind::Rest | GateKind::Caps) => {
+                return Err(Error::DailyCapReached { until });
+            }
+            (Some(Verdict::Wait(next_open_at)), _) => return Err(Error::OutsideCallingHours { next_open_at }),
+            (Some(Verdict::Never), _) => return Err(Error::OutsideCallingHours { next_open_at: None }),
+            (Some(Verdict::Yes | Verdict::Overridden) | None, _) => {}
+        }
     }
+    Ok(())
 }
 
 /// What of the law its intent rests on; or what keeps it from being handed over.

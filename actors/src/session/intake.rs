@@ -79,9 +79,12 @@ pub async fn check(deps: &Deps, row: Model, language: &str, if_closed: IfClosed)
     if let Some(known) = people.remove(&whom) {
         record = known;
     }
+    if record.is_barred {
+        return Err(Error::RecipientOnDnc);
+    }
     let judged = legal.judged(asked.whom(), &record, row.from_number.as_ref(), starts);
     if legal.is_enforced {
-        legal::permits(&legal, &judged)?;
+        legal::permits(&legal, &judged, row.scheduled_at.is_some_and(|at| at > now))?;
         record.judgement = Some(judged.judgement);
     }
     let rules = Rules::direct(row.env, tenant.timezone).under(legal::hours(&legal));
@@ -99,15 +102,8 @@ pub async fn check(deps: &Deps, row: Model, language: &str, if_closed: IfClosed)
             None => deps.clock.times().behind_ms(),
         },
     };
-    match eligibility::first_no(
-        &[Rule::Dnc, Rule::Caps, Rule::Hours],
-        &record,
-        &calling_hours,
-        &terms,
-        starts,
-    ) {
+    match eligibility::first_no(&[Rule::Caps, Rule::Hours], &record, &calling_hours, &terms, starts) {
         None => Ok(row),
-        Some((Rule::Dnc, _)) => Err(Error::RecipientOnDnc),
         Some((Rule::Caps, Verdict::Wait(Some(until)))) => Err(Error::DailyCapReached { until }),
         Some((_, Verdict::Wait(next_open_at))) => match (if_closed, next_open_at) {
             (IfClosed::Defer, Some(at)) => Ok(Model {

@@ -1,5 +1,5 @@
 //! A text that comes in: stored once, and, where it says STOP, START or HELP, obeyed in the same transaction and answered once.
-use crate::{deps::Deps, dnc::place, verify};
+use crate::{attempts, deps::Deps, dnc::place, verify};
 use entities::{
     Result, boxed,
     dnc::{self, Source},
@@ -94,13 +94,18 @@ pub async fn receive(deps: &Deps, owner: (TenantId, Env), id: SmsId, arriving: A
                     }
                     (Some(Wish::Start), Some(person)) => {
                         let known = dnc::of_number(db, owner, person).await?;
-                        let lifted = known.filter(|entry| entry.source == Source::SmsStop);
-                        lifted.map(|entry| {
-                            // Wanting texts again is no consent: what was taken back stays so.
-                            commit.changes.revocations.extend(still_revoked(&entry, now));
-                            commit.changes.dnc.push(lift(entry, now));
-                            STARTED.to_owned()
-                        })
+                        match known.filter(|entry| entry.source == Source::SmsStop) {
+                            Some(entry) => {
+                                // Wanting texts again is no consent: what was taken back stays so.
+                                commit.changes.revocations.extend(still_revoked(&entry, now));
+                                let lifted = lift(entry, now);
+                                let told = attempts::lifted(&its, &lifted, "sms_start", Some(arriving.body.clone()))?;
+                                commit.changes.attempt_records.push(told);
+                                commit.changes.dnc.push(lifted);
+                                Some(STARTED.to_owned())
+                            }
+                            None => None,
+                        }
                     }
                     (Some(Wish::Help), Some(_)) => Some(help).filter(|text| !text.is_empty()),
                     (_, _) => None,

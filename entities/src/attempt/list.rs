@@ -1,5 +1,5 @@
 //! Attempts as they are looked for: by whom they were about, by campaign, by time.
-use super::{Column, Model, RecordKind, about, chain, first_since, owned};
+use super::{BOTH, Column, Model, RecordKind, about, chain, first_since, merged, of, owned};
 use crate::{
     boxed,
     connection::Connection,
@@ -51,8 +51,9 @@ pub async fn list(db: &Db, owner: (TenantId, Env), filter: Filter, page: NPage) 
         };
     }
     let wanted = usize::try_from(page.limit).unwrap_or(usize::MAX);
-    // Of a person or of one attempt an index knows each; without a filter every other row is one.
-    let is_known = !filter.hashes.is_empty() || filter.attempt_id.is_some() || filter.campaign_id.is_none();
+    // Of a person, a campaign or one attempt an index knows each. Without a filter most rows are openings, or what came of them; but
+    // who has read a long list of opt-outs in has many that are not.
+    let is_known = !filter.hashes.is_empty() || filter.attempt_id.is_some() || filter.campaign_id.is_some();
     let stretch = if is_known { i64::MAX } else { STRETCH };
     let (mut rows, mut connection): (Vec<Model>, &Connection) = (Vec::new(), &db.read);
     while first <= last && rows.len() <= wanted {
@@ -84,15 +85,20 @@ async fn between(
     let mut rows = owned(owner)
         .filter(Column::Kind.eq(RecordKind::Attempt))
         .filter(Column::N.between(from, to));
-    if !filter.hashes.is_empty() {
-        rows = rows.filter(about(&filter.hashes));
-    }
     if let Some(id) = filter.attempt_id {
         rows = rows.filter(Column::AttemptId.eq(id));
     }
     if let Some(campaign) = filter.campaign_id {
-        rows = rows.filter(Column::CampaignId.eq(campaign));
+        rows = rows.filter(of(campaign));
     }
     let order = if newest_first { Order::Desc } else { Order::Asc };
-    Ok(rows.order_by(Column::N, order).limit(limit).all(db).await?)
+    let rows = rows.order_by(Column::N, order).limit(limit);
+    if filter.hashes.is_empty() {
+        return Ok(rows.all(db).await?);
+    }
+    let mut found = Vec::new();
+    for by in BOTH {
+        found.extend(rows.clone().filter(about(by, &filter.hashes)).all(db).await?);
+    }
+    Ok(merged(found, newest_first, limit))
 }

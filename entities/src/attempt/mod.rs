@@ -11,13 +11,13 @@ mod list;
 mod prune;
 
 pub use list::{Filter, NPage, list};
-pub use prune::{blank, naming, oldest, remove};
+pub use prune::{blank, oldest, remove};
 
 use crate::{
     boxed, bulk,
     connection::Connection,
     error::{Error, Result},
-    ids::{AttemptId, CampaignId, TenantId, TenantScoped},
+    ids::{AttemptId, CampaignId, ConsentId, TenantId, TenantScoped},
     page,
     values::{Env, Moment},
 };
@@ -43,6 +43,8 @@ pub enum RecordKind {
     Disposition,
     /// Somebody does not want to be reached any more.
     OptOut,
+    /// They were taken off the do-not-call list again.
+    Lifted,
     /// A consent was taken back.
     Revocation,
     /// The content of earlier rows was blanked.
@@ -57,6 +59,7 @@ impl RecordKind {
             RecordKind::Outcome => "outcome",
             RecordKind::Disposition => "disposition",
             RecordKind::OptOut => "opt_out",
+            RecordKind::Lifted => "lifted",
             RecordKind::Revocation => "revocation",
             RecordKind::Erasure => "erasure",
         }
@@ -82,9 +85,12 @@ pub struct Model {
     /// message where its provider had not taken it. 0 for what belongs to no single one.
     pub dial_n: i32,
     pub campaign_id: Option<CampaignId>,
-    /// A keyed hash of the number, or of the address in lower case, in hex; `None` where the opening tells it. It stays when the
-    /// content is blanked.
+    /// Keyed hashes of the number, and of the address in lower case, in hex: of both where both were known, so that the person is found
+    /// by either. `None` where the opening tells it. They stay when the content is blanked.
     pub number_hash: Option<String>,
+    pub email_hash: Option<String>,
+    /// Of an opening: the consent that it rests on, as the body names it. Not hashed for itself: the body is.
+    pub consent_id: Option<ConsentId>,
     /// When it was committed, by our time.
     pub at: Moment,
     /// JSON, as it was hashed.
@@ -123,6 +129,9 @@ pub struct New {
     pub dial_n: i32,
     pub campaign_id: Option<CampaignId>,
     pub number_hash: Option<String>,
+    pub email_hash: Option<String>,
+    /// The one that the body of an opening names.
+    pub consent_id: Option<ConsentId>,
     pub body: String,
     pub content: Option<String>,
     pub content_sha256: Option<String>,
@@ -172,15 +181,68 @@ pub async fn of_person(
     after: i64,
     limit: u64,
 ) -> Result<Vec<Model>> {
-    let rows = owned(owner).filter(about(hashes));
-    page::behind(db, rows, Column::N, Some(after), limit).await
+    let mut found = Vec::new();
+    for by in BOTH {
+        let rows = owned(owner).filter(about(by, hashes));
+        found.extend(page::behind(db, rows, Column::N, Some(after), limit).await?);
+    }
+    Ok(merged(found, false, limit))
 }
 
+/// All that is recorded about that person between two places, the first not among them: openings and wishes, and what came of openings,
+/// those before the first place too.
+#[boxed]
+pub async fn following_person(
+    db: &Connection,
+    owner: (TenantId, Env),
+    hashes: &[String],
+    (after, until): (i64, i64),
+) -> Result<Vec<Model>> {
+    let mut found = Vec::new();
+    for by in BOTH {
+        let theirs = owned(owner)
+            .select_only()
+            .column(Column::AttemptId)
+            .filter(about(by, hashes))
+            .filter(Column::N.lte(until));
+        let rows = owned(owner)
+            .filter(Column::N.gt(after))
+            .filter(Column::N.lte(until))
+            .filter(Column::AttemptId.in_subquery(theirs.into_query()));
+        found.extend(rows.all(db).await?);
+    }
+    Ok(merged(found, false, u64::MAX))
+}
+
+/// By what a person is found. Each is asked for by itself: of an "or" neither database is sure to use both small indexes.
+#[derive(Clone, Copy)]
+pub(super) enum By {
+    Number,
+    Address,
+}
+
+pub(super) const BOTH: [By; 2] = [By::Number, By::Address];
+
 /// Written out: only so do the databases see that the small index serves.
-pub(super) fn about(hashes: &[String]) -> Condition {
+pub(super) fn about(by: By, hashes: &[String]) -> Condition {
+    let (there, column) = match by {
+        By::Number => ("number_hash IS NOT NULL", Column::NumberHash),
+        By::Address => ("email_hash IS NOT NULL", Column::EmailHash),
+    };
     Condition::all()
-        .add(Expr::cust("number_hash IS NOT NULL"))
-        .add(Column::NumberHash.is_in(hashes.iter().map(String::as_str)))
+        .add(Expr::cust(there))
+        .add(column.is_in(hashes.iter().map(String::as_str)))
+}
+
+/// The first so many of what was found by either, in order, each once.
+pub(super) fn merged(mut found: Vec<Model>, newest_first: bool, limit: u64) -> Vec<Model> {
+    found.sort_by_key(|row| row.n);
+    found.dedup_by_key(|row| row.n);
+    if newest_first {
+        found.reverse();
+    }
+    found.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
+    found
 }
 
 /// The rows of one chain behind its `n`th, in their order.
@@ -189,19 +251,24 @@ pub async fn range(db: &Connection, owner: (TenantId, Env), after: i64, limit: u
     page::behind(db, owned(owner), Column::N, Some(after), limit).await
 }
 
-/// Those of them that are about a campaign: at most the rows up to `until` are looked at.
+/// Those of them that are about a campaign.
 #[boxed]
 pub async fn of_campaign(
     db: &Connection,
     owner: (TenantId, Env),
     campaign: CampaignId,
-    (after, until): (i64, i64),
+    after: i64,
+    limit: u64,
 ) -> Result<Vec<Model>> {
-    let rows = owned(owner)
-        .filter(Column::N.gt(after))
-        .filter(Column::N.lte(until))
-        .filter(Column::CampaignId.eq(campaign));
-    Ok(rows.order_by(Column::N, Order::Asc).all(db).await?)
+    let rows = owned(owner).filter(of(campaign));
+    page::behind(db, rows, Column::N, Some(after), limit).await
+}
+
+/// Written out: only so do the databases see that the small index serves.
+pub(super) fn of(campaign: CampaignId) -> Condition {
+    Condition::all()
+        .add(Expr::cust("campaign_id IS NOT NULL"))
+        .add(Column::CampaignId.eq(campaign))
 }
 
 /// All rows of all chains, a page at a time, in the order of their key: for the audit.

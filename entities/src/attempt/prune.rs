@@ -1,10 +1,10 @@
 //! How rows go: old ones from the chain's beginning, and of others what names a person.
-use super::{Column, Entity, Model, owned};
+use super::{Column, Entity, owned};
 use crate::{
     boxed,
     connection::Connection,
     error::Result,
-    ids::{AttemptId, TenantId},
+    ids::TenantId,
     page,
     values::{Env, Moment},
 };
@@ -57,21 +57,4 @@ pub async fn blank(db: &Connection, (tenant, env): (TenantId, Env), places: &[i6
         blanked += done.rows_affected;
     }
     Ok(blanked)
-}
-
-/// The rows of a chain whose content names a person in one of these attempts, or by one of these hashes.
-#[boxed]
-pub async fn naming(
-    db: &Connection,
-    owner: (TenantId, Env),
-    attempts: &[AttemptId],
-    hashes: &[String],
-) -> Result<Vec<Model>> {
-    let mut found = super::of_attempts(db, owner, attempts).await?;
-    let about = owned(owner).filter(super::about(hashes));
-    found.extend(about.all(db).await?);
-    found.retain(|row| row.content.is_some());
-    found.sort_by_key(|row| row.n);
-    found.dedup_by_key(|row| row.n);
-    Ok(found)
 }

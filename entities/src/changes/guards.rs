@@ -6,7 +6,7 @@ use crate::{
     dial, dispatch_block, dispatch_pause, dnc,
     error::{Error, Result},
     ids::{ApiKeyId, CampaignId, ConsentId, RegisterId, SessionId, TenantId, TrunkId},
-    message_send, register, rest, session, sip_trunk, tally, tenant,
+    legal_identity, message_send, number, register, rest, session, sip_trunk, tally, tenant,
     values::{Cents, E164, Env, Moment, Times},
 };
 use std::collections::{BTreeMap, BTreeSet};
@@ -96,6 +96,10 @@ pub struct Lawful {
     pub registers: Vec<(RegisterId, i32)>,
     /// Whom the law may give a rest, and since when it was known to begin last; no number: it gives none here.
     pub rest: Option<(E164, Option<Moment>)>,
+    /// Who the workspace is by law, as it was known: the version of the row, 0 for none.
+    pub identity_version: i32,
+    /// The number that is shown, whether the workspace has shown that it may, and whether an agent answers it.
+    pub caller: Option<(E164, bool, bool)>,
     /// The rules were read for this span; at its end some change.
     pub holds: (Moment, Moment),
 }
@@ -224,6 +228,26 @@ pub(super) async fn check(db: &Transaction, guards: &[&Guard], now: Times) -> Re
     check_calls(db, &calls, now).await
 }
 
+/// The numbers that are shown are as they were known.
+async fn check_callers(db: &Transaction, attempts: &[&Lawful]) -> Result<()> {
+    let mut by_tenant: BTreeMap<TenantId, BTreeSet<&(E164, bool, bool)>> = BTreeMap::new();
+    for attempt in attempts {
+        by_tenant.entry(attempt.tenant_id).or_default().extend(&attempt.caller);
+    }
+    for (tenant, known) in by_tenant {
+        let numbers: Vec<E164> = known.iter().map(|(number, ..)| number.clone()).collect();
+        let rows = number::callers(db, tenant, &numbers).await?;
+        let now: BTreeSet<_> = rows
+            .into_iter()
+            .map(|row| (row.phone_number.clone(), row.claimed_by.is_some(), row.is_answered()))
+            .collect();
+        if !known.into_iter().all(|caller| now.contains(caller)) {
+            return Err(Error::Stale);
+        }
+    }
+    Ok(())
+}
+
 /// Consents, registers, rests, and the dates of the rules themselves.
 async fn check_lawful(db: &Transaction, attempts: &[&Lawful], now: Times) -> Result<()> {
     let within = |at: Moment, (from, until): (Moment, Moment)| from <= at && at < until;
@@ -231,6 +255,12 @@ async fn check_lawful(db: &Transaction, attempts: &[&Lawful], now: Times) -> Res
     if !attempts.iter().all(in_force) {
         return Err(Error::Stale);
     }
+    for (tenant, version) in attempts.iter().map(|attempt| (attempt.tenant_id, attempt.identity_version)).collect::<BTreeSet<_>>() {
+        if !legal_identity::is_current(db, tenant, version).await? {
+            return Err(Error::Stale);
+        }
+    }
+    check_callers(db, attempts).await?;
     let consents: BTreeSet<_> = attempts.iter().filter_map(|attempt| attempt.consent).collect();
     let consents: Vec<_> = consents.into_iter().collect();
     if !consents.is_empty() && !consent::still_stand(db, &consents, now).await? {

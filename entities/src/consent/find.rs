@@ -11,9 +11,7 @@ use crate::{
     values::{E164, Env, Moment, Times},
 };
 use schemars::JsonSchema;
-use sea_orm::{
-    Condition, ExprTrait, Order, QueryOrder, QuerySelect, Statement, Value, entity::prelude::*, sea_query::Expr,
-};
+use sea_orm::{Condition, ExprTrait, Order, QueryOrder, QuerySelect, Statement, entity::prelude::*, sea_query::Expr};
 use serde::{Deserialize, Serialize};
 use std::collections::{HashMap, HashSet};
 
@@ -234,7 +232,7 @@ pub async fn proved_by(db: &Connection, recording: TenantScoped<RecordingId>) ->
 #[boxed]
 pub async fn last_used(db: &Connection, key: TenantScoped<ConsentId>) -> Result<Option<Moment>> {
     let backend = db.get_database_backend();
-    let mut text = String::from("SELECT MAX(at) FROM attempt_records WHERE consent_id = ");
+    let mut text = String::from("SELECT MAX(at) FROM attempt_records WHERE consent_id IS NOT NULL AND consent_id = ");
     let mut values: Vec<Value> = vec![key.id.into()];
     bulk::placeholder(&mut text, backend, 1);
     for (clause, value) in [

@@ -19,10 +19,10 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Retention {
-    /// Calls and rooms, from their end on, with all that belongs to them: transcripts, answers, recordings. At least 8: caps look back
-    /// for a week.
+    /// Calls and rooms, from their end on, with all that belongs to them: transcripts, answers, recordings. At least 31: the law's caps
+    /// look back for 30 days.
     #[serde(default)]
-    pub sessions_days: Option<Bounded<8, 3650>>,
+    pub sessions_days: Option<Bounded<31, 3650>>,
     /// What was said in them, from the day on which they were made.
     #[serde(default)]
     pub transcripts_days: Option<Bounded<1, 3650>>,

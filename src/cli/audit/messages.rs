@@ -7,7 +7,8 @@ use serde_json::{Value, json};
 use std::io::Write;
 
 /// The line of a message: the two tables have these columns in common. `phase` is what is stored, finer than what is told.
-/// `held`: what the ledger holds for it now. `wake_at`: when it is looked at next, by itself.
+/// `is_judged`: somebody has ordered it, so the law was asked;
+/// what the service answers by itself is on no record. `held`: what the ledger holds for it now. `wake_at`: when it is looked at next, by itself.
 macro_rules! message_line {
     ($row:ident, $kind:literal, $address:ident) => {
         json!({
@@ -25,6 +26,7 @@ macro_rules! message_line {
             "cost": $row.cost_cents,
             "settled": $row.settled,
             "attempts": $row.attempts,
+            "is_judged": $row.legal.is_some(),
             "error": $row.error_code,
             "wake_at": $row.wake_at,
             "created_at": $row.created_at,

@@ -59,6 +59,7 @@ fn record_line(row: &Model) -> Value {
         "dial_n": row.dial_n,
         "campaign": row.campaign_id,
         "number_hash": row.number_hash,
+        "email_hash": row.email_hash,
         "at": row.at,
         "body_sha256": digest(&row.body),
         "content": row.content.as_deref().map(digest),

@@ -25,6 +25,8 @@ fn chain(rows: i64) -> Vec<Model> {
             dial_n: 0,
             campaign_id: None,
             number_hash: None,
+            email_hash: None,
+            consent_id: None,
             body: format!(r#"{{"status":"completed","n":{n}}}"#),
             content_sha256: Some(digest(&content)),
             content: Some(content),

@@ -17,7 +17,7 @@ use actix_web::{
 use actors::attempts::exports;
 use adapters::recording::vault;
 use entities::{
-    Error, campaign,
+    Error, Result, campaign,
     compliance_export::{self as store, ExportFile, ExportFormat, ExportStatus, Model},
     ids::{CampaignId, ComplianceExportId},
     values::{Moment, Text},
@@ -116,7 +116,9 @@ impl ComplianceExportView {
             until: job.until,
             progress: match job.status {
                 ExportStatus::Completed => 1.0,
-                ExportStatus::Running | ExportStatus::Failed => (done as f64 / all.max(1) as f64).clamp(0.0, 1.0),
+                ExportStatus::Running | ExportStatus::Failed | ExportStatus::Expired => {
+                    (done as f64 / all.max(1) as f64).clamp(0.0, 1.0)
+                }
             },
             rows: job.row_count,
             files: job.files.0.into_iter().map(file).collect(),
@@ -180,13 +182,27 @@ pub async fn list(
     )))
 }
 
+async fn load(state: &State, caller: &Caller, id: ComplianceExportId) -> Result<Model> {
+    match store::load(&state.deps.db.read, caller.own(id)).await? {
+        job if job.status == ExportStatus::Expired => Err(Error::NotFound("export")),
+        job => Ok(job),
+    }
+}
+
+/// DELETE /v1/compliance/exports/{id}
+pub async fn delete(state: Data<State>, caller: Caller, Id(id): Id<ComplianceExportId>) -> ApiResult<HttpResponse> {
+    load(&state, &caller, id).await?;
+    exports::delete(&state.deps, caller.own(id)).await?;
+    Ok(HttpResponse::NoContent().finish())
+}
+
 /// GET /v1/compliance/exports/{id}
 pub async fn get(
     state: Data<State>,
     caller: Caller,
     Id(id): Id<ComplianceExportId>,
 ) -> ApiResult<web::Json<ComplianceExportView>> {
-    let job = store::load(&state.deps.db.read, caller.own(id)).await?;
+    let job = load(&state, &caller, id).await?;
     Ok(web::Json(ComplianceExportView::of(job, &state.deps.base_url)))
 }
 
@@ -205,7 +221,7 @@ pub struct SignedManifestView {
 
 /// GET /v1/compliance/exports/{id}/manifest
 pub async fn manifest(state: Data<State>, caller: Caller, Id(id): Id<ComplianceExportId>) -> ApiResult<HttpResponse> {
-    let job = store::load(&state.deps.db.read, caller.own(id)).await?;
+    let job = load(&state, &caller, id).await?;
     let (Some(manifest), Some(public_key), Some(signature)) = (job.manifest, job.public_key, job.signature) else {
         return Err(ApiError::not_found(
             "the export is not complete, so it has no manifest yet",
@@ -232,7 +248,7 @@ pub async fn file(
     caller: Caller,
     Id(id): Id<ComplianceExportId>,
 ) -> ApiResult<HttpResponse> {
-    let job = store::load(&state.deps.db.read, caller.own(id)).await?;
+    let job = load(&state, &caller, id).await?;
     let asked: Option<usize> = request.match_info().get("part").and_then(|part| part.parse().ok());
     let found = asked.and_then(|part| Some((part, job.files.0.get(part.checked_sub(1)?)?)));
     let Some((part, file)) = found else {

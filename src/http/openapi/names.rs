@@ -34,6 +34,7 @@ const OPERATIONS: &[(&str, &str, &str)] = &[
     ("GET", "/v1/compliance/attempts/{id}", "getComplianceAttempt"),
     ("POST", "/v1/compliance/exports", "createComplianceExport"),
     ("GET", "/v1/compliance/exports/{id}", "getComplianceExport"),
+    ("DELETE", "/v1/compliance/exports/{id}", "deleteComplianceExport"),
     (
         "GET",
         "/v1/compliance/exports/{id}/manifest",

@@ -7,7 +7,7 @@ mod buckets;
 use super::error::{ApiError, ApiResult, Code};
 use crate::http::caller::Caller;
 use buckets::Keyed;
-use entities::ids::{ApiKeyId, RoomId, TenantId, UserId};
+use entities::ids::{ApiKeyId, EmailId, RoomId, TenantId, UserId};
 use governor::{NotUntil, Quota, nanos::Nanos};
 use runtime::clock::Clock;
 use sha2::{Digest, Sha256};
@@ -75,6 +75,8 @@ const JOINS: Pace = Pace {
     burst: 30,
     per_second: 1,
 };
+/// Presses of one mail's unsubscribe link: so many at once, and one more every minute. Mail programs and people press it a few times.
+const PRESSES: (u32, u32) = (10, 1);
 /// Characters that a workspace can have spoken in a minute: twenty of the longest previews.
 const PREVIEW_CHARACTERS: u32 = 10_000;
 
@@ -92,6 +94,8 @@ pub struct RateLimits {
     unknown_keys: Keyed<(IpAddr, Digest16)>,
     unknown_keys_of_network: Keyed<IpAddr>,
     bad_links: Keyed<IpAddr>,
+    /// Of unsubscribe links, by e-mail.
+    presses: Keyed<EmailId>,
     sign_ins: Keyed<IpAddr>,
     sign_ins_by_email: Keyed<(IpAddr, Digest16)>,
     sign_ins_from_everywhere: Keyed<Digest16>,
@@ -158,6 +162,7 @@ impl RateLimits {
             unknown_keys: Keyed::new(STRANGER.quota(), clock),
             unknown_keys_of_network: Keyed::new(STRANGERS.quota(), clock),
             bad_links: Keyed::new(STRANGER.quota(), clock),
+            presses: Keyed::new(per_minute(PRESSES), clock),
             sign_ins: Keyed::new(STRANGER.quota(), clock),
             sign_ins_by_email: Keyed::new(per_minute(TRIES), clock),
             sign_ins_from_everywhere: Keyed::new(per_minute(TRIES_FROM_EVERYWHERE), clock),
@@ -182,6 +187,7 @@ impl RateLimits {
         self.unknown_keys.tidy();
         self.unknown_keys_of_network.tidy();
         self.bad_links.tidy();
+        self.presses.tidy();
         self.sign_ins.tidy();
         self.sign_ins_by_email.tidy();
         self.sign_ins_from_everywhere.tidy();
@@ -206,6 +212,7 @@ impl RateLimits {
             self.unknown_keys.count(),
             self.unknown_keys_of_network.count(),
             self.bad_links.count(),
+            self.presses.count(),
             self.sign_ins.count(),
             self.sign_ins_by_email.count(),
             self.sign_ins_from_everywhere.count(),
@@ -298,6 +305,17 @@ impl RateLimits {
         allowed
             .map(drop)
             .map_err(|not_yet| self.too_many("too many invalid links from this address", &not_yet))
+    }
+
+    /// A press of an e-mail's unsubscribe link: each is looked at in a transaction.
+    pub fn press(&self, email: EmailId) -> ApiResult<()> {
+        let allowed = self.presses.check(&email);
+        allowed.map(drop).map_err(|not_yet| {
+            self.too_many(
+                "this link was pressed too often; the first time has been enough",
+                &not_yet,
+            )
+        })
     }
 
     /// A try to sign in or up. Who guesses somebody's password keeps out nobody else in other networks; and guessing from

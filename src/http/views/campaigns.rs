@@ -47,6 +47,12 @@ pub enum BlockedBy {
     ApiKey,
     /// So many of its calls were answered and abandoned that the law's limit is near; goes on by itself when the rate is lower.
     Abandonment,
+    /// A register that the law wants to be looked into is missing, or older than it may be.
+    Register,
+    /// None of its numbers may be shown there, or nobody who takes opt-outs answers them.
+    CallerId,
+    /// What the law wants to be said cannot be: who the workspace is, or in the agent's language.
+    Disclosure,
     Suspension,
     /// The operator has paused all dispatch.
     OperatorPause,
@@ -82,6 +88,9 @@ impl Blocked {
                 Some(LimitingFactor::Trunk) => all.push(BlockedBy::Trunk),
                 Some(LimitingFactor::ApiKey) => all.push(BlockedBy::ApiKey),
                 Some(LimitingFactor::Abandonment) => all.push(BlockedBy::Abandonment),
+                Some(LimitingFactor::Register) => all.push(BlockedBy::Register),
+                Some(LimitingFactor::CallerId) => all.push(BlockedBy::CallerId),
+                Some(LimitingFactor::Disclosure) => all.push(BlockedBy::Disclosure),
                 // What is left does not cover one more call.
                 Some(LimitingFactor::Credits) if !all.contains(&BlockedBy::Credits) => all.push(BlockedBy::Credits),
                 Some(_) | None => {}

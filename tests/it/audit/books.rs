@@ -19,6 +19,8 @@ pub struct Message<'a> {
     pub settled: bool,
     /// Intents to hand it over.
     pub attempts: usize,
+    /// Somebody has ordered it: the service does not answer by itself.
+    pub is_judged: bool,
     /// When it is looked at next.
     pub wake_at: Option<i64>,
 }
@@ -114,6 +116,7 @@ pub fn message(line: &Value) -> Result<Message<'_>, String> {
         cost: need(line, "cost", Value::as_i64)?,
         settled: need(line, "settled", Value::as_bool)?,
         attempts: need(line, "attempts", count)?,
+        is_judged: need(line, "is_judged", Value::as_bool)?,
         wake_at: or_null(line, "wake_at", Value::as_str)?.and_then(millis),
     })
 }

@@ -22,6 +22,7 @@ pub struct Record<'a> {
     pub dial_n: i64,
     pub campaign: Option<&'a str>,
     pub number_hash: Option<&'a str>,
+    pub email_hash: Option<&'a str>,
     pub at: Option<i64>,
     pub body_sha256: &'a str,
     /// The digest of what is there; `None`: nothing is.
@@ -55,6 +56,7 @@ pub fn record(line: &Value) -> Result<Record<'_>, String> {
         dial_n: need(line, "dial_n", Value::as_i64)?,
         campaign: or_null(line, "campaign", Value::as_str)?,
         number_hash: or_null(line, "number_hash", Value::as_str)?,
+        email_hash: or_null(line, "email_hash", Value::as_str)?,
         at: millis(need(line, "at", Value::as_str)?),
         body_sha256: need(line, "body_sha256", Value::as_str)?,
         content: or_null(line, "content", Value::as_str)?,
@@ -92,6 +94,7 @@ pub fn hash(row: &Record<'_>) -> String {
         row.dial_n.to_string(),
         row.campaign.unwrap_or_default().to_owned(),
         row.number_hash.unwrap_or_default().to_owned(),
+        row.email_hash.unwrap_or_default().to_owned(),
         row.at.unwrap_or_default().to_string(),
         row.content_sha256.map_or_else(|| "0".repeat(64), str::to_owned),
         row.body_sha256.to_owned(),
@@ -162,7 +165,11 @@ pub fn whoever_was_reached_is_on_record(_: &Evidence, facts: &Facts<'_>) -> Vec<
         }
     }
     for message in &facts.messages {
-        let sends = sends.get(message.id).map_or(0, Vec::len);
+        // An answer of the service's own is no attempt.
+        let sends = match message.is_judged {
+            true => sends.get(message.id).map_or(0, Vec::len),
+            false => 0,
+        };
         let opened = count(&openings, message.id);
         if opened != sends {
             found.push(format!(
@@ -170,7 +177,14 @@ pub fn whoever_was_reached_is_on_record(_: &Evidence, facts: &Facts<'_>) -> Vec<
                 message.id
             ));
         }
-        if message.is_over() && opened > 0 && count(&outcomes, message.id) == 0 {
+        let closed = count(&outcomes, message.id);
+        if closed > 0 && opened == 0 {
+            found.push(format!(
+                "message {} was never tried, and {closed} outcomes of it are on record",
+                message.id
+            ));
+        }
+        if message.is_over() && opened > 0 && closed == 0 {
             found.push(format!(
                 "message {} is over, and no outcome of it is on record",
                 message.id

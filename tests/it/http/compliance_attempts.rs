@@ -4,7 +4,7 @@ use crate::{
     world::{Tenant, World, minutes, seconds},
 };
 use entities::{
-    attempt::{self, Model},
+    attempt::{self, Model, RecordKind},
     values::Env,
 };
 use reqwest::Method;
@@ -185,6 +185,44 @@ on_both! {
         let before = tenant.api.get(&format!("/v1/compliance/heads?before={}", said("day"))).await.ok();
         assert_eq!(before["heads"], json!([]));
         assert_eq!(tenant.api.get("/v1/compliance/heads?before=yesterday").await.error(), (422, "validation_failed", Some("before")));
+    }
+
+    async fn who_is_barred_and_who_is_no_more_is_on_record(world: &mut World) {
+        let tenant = world.tenant().await;
+        let list = "phone_number,email\n+15002340001,\n,ada@example.com\n+15002340001,\n";
+        tenant.api.upload("/v1/dnc/import", list).await.ok();
+        world.settle().await;
+        let told = async || {
+            let rows = chain(world, &tenant).await.into_iter();
+            rows.map(|row| (row.kind, serde_json::from_str::<Value>(&row.body).unwrap()["how"].clone())).collect::<Vec<_>>()
+        };
+        let imported = (RecordKind::OptOut, json!("import"));
+        assert_eq!(told().await, [imported.clone(), imported.clone()]);
+        let entry = tenant.api.get("/v1/dnc?phone_number=%2B15002340001").await.ok()["data"][0]["id"].as_str().unwrap().to_owned();
+        assert_eq!(tenant.api.delete(&format!("/v1/dnc/{entry}?reason=a+mistake")).await.status, 204);
+        // What is known is not told again.
+        tenant.api.upload("/v1/dnc/import", list).await.ok();
+        world.settle().await;
+        assert_eq!(told().await[2..], [(RecordKind::Lifted, json!("staff")), imported]);
+        for text in ["STOP", "START"] {
+            let text = json!({ "to_number": "+15002220000", "from_number": "+15002340009", "body": text });
+            tenant.api.post("/v1/_sandbox/inbound_sms", text).await.ok();
+        }
+        assert_eq!(told().await[4..], [(RecordKind::OptOut, json!("sms_stop")), (RecordKind::Lifted, json!("sms_start"))]);
+        let found = chain(world, &tenant).await;
+        assert!(found[5].content.as_ref().unwrap().contains("+15002340009") && !found[5].body.contains("+1500"), "{:?}", found[5]);
+    }
+
+    /// Nobody was there to sign while it was new.
+    async fn what_grew_days_ago_is_signed_all_the_same(world: &mut World) {
+        let tenant = world.tenant().await;
+        tenant.run_campaign(&[TALKS], json!({})).await;
+        world.advance(minutes(5)).await;
+        world.leap(Duration::from_secs(5 * 24 * 3600)).await;
+        world.advance(minutes(62)).await;
+        let heads = tenant.api.get("/v1/compliance/heads").await.ok();
+        let end = chain(world, &tenant).await.last().unwrap().n;
+        assert_eq!(heads["heads"][0]["n"].as_i64(), Some(end), "{heads:#}");
     }
 
     async fn the_oldest_rows_go_after_their_years_and_the_rest_still_fits(world: &mut World) {

@@ -36,6 +36,7 @@ async fn keep(browser: &mut Browser, tenant: &Tenant, patch: Value) -> Answer {
 on_both! {
     /// Source: law 2025-594 (France), art. 13, C. consom. L223-1: from 11 August 2026 on nobody is called without consent.
     async fn france_changes_on_11_august_2026(world: &mut World) {
+        world.under_the_law().await;
         let tenant = world.tenant().await;
         let on = async |day: &str, more: &str| ask(&tenant.api, &format!("region=FR&at={day}{more}")).await.ok();
         let before = on("2026-08-10", "").await;
@@ -66,6 +67,7 @@ on_both! {
     }
 
     async fn a_number_an_address_and_a_place_are_asked_about(world: &mut World) {
+        world.under_the_law().await;
         let tenant = world.tenant().await;
         let api = &tenant.api;
         let paris = ask(api, "to=%2B33142685300&at=2026-08-11T12:00:00Z").await.ok();
@@ -99,6 +101,7 @@ on_both! {
     }
 
     async fn who_is_on_the_list_and_who_calls_counts(world: &mut World) {
+        world.under_the_law().await;
         let (tenant, other) = (world.tenant().await, world.tenant().await);
         let live = world.api(tenant.id, Env::Live, Scopes::all()).await;
         let strangers = world.api(other.id, Env::Live, Scopes::all()).await;
@@ -115,6 +118,7 @@ on_both! {
     }
 
     async fn wrong_questions_are_told_at_their_field(world: &mut World) {
+        world.under_the_law().await;
         let tenant = world.tenant().await;
         for (query, param) in [
             ("", "to"),
@@ -156,6 +160,7 @@ on_both! {
     }
 
     async fn the_pack_can_be_read(world: &mut World) {
+        world.under_the_law().await;
         let tenant = world.tenant().await;
         let rules = async |query: &str| tenant.api.get(&format!("/v1/compliance/rules{query}")).await.ok()["data"].as_array().unwrap().clone();
         let all = rules("").await;
@@ -173,6 +178,7 @@ on_both! {
     }
 
     async fn who_a_workspace_is_by_law_is_its_owners_to_say(world: &mut World) {
+        world.under_the_law().await;
         let (tenant, other) = (world.tenant().await, world.tenant().await);
         let path = "/v1/compliance/identity";
         let empty = tenant.api.get(path).await.ok();

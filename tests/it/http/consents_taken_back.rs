@@ -4,7 +4,12 @@ use crate::{
     on_both,
     world::{Api, Tenant, World, minutes},
 };
-use entities::{dnc::Source, ids::TenantId, values::Env};
+use entities::{
+    attempt::{self, RecordKind},
+    dnc::Source,
+    ids::TenantId,
+    values::Env,
+};
 use rules::barred::{Entry, Whom};
 use serde_json::{Value, json};
 
@@ -166,8 +171,17 @@ on_both! {
         let entry = listed(&tenant.api).await;
         assert_eq!((entry["phone_number"].as_str(), entry["source"].as_str(), entry["channels"].clone()), (Some(NUMBER), Some("manual"), json!(["phone", "sms"])));
         assert_eq!(read(&tenant.api, &two).await["status"], "revoked", "whoever says no says it to all");
+        let on_record = world.rows("attempt_records").await;
         let again = tenant.api.post(&at(&one), json!({})).await.ok();
         assert_eq!(again["withdrawals"], revoked["withdrawals"], "a second time changes nothing");
+        assert_eq!(world.rows("attempt_records").await, on_record, "and is not on record once more");
+        // Who has entered it is content, which can be blanked: bodies name nobody.
+        let rows = attempt::range(&world.deps().db.read, (tenant.id, Env::Test), 0, 100).await.unwrap();
+        let revocations: Vec<_> = rows.iter().filter(|row| row.kind == RecordKind::Revocation).collect();
+        assert_eq!(revocations.len(), 2, "of a channel, and of the rest");
+        for row in &rows {
+            assert!(!row.body.contains("entered_by") && row.content.as_ref().unwrap().contains("entered_by"), "{row:?}");
+        }
         // It is not brought back by being recorded again.
         for change in [json!({}), json!({ "method": "Web form" }), json!({ "given_at": "2026-11-02T09:30:00.001Z" })] {
             let refused = tenant.api.post("/v1/consents", consent(&change)).await;

@@ -5,6 +5,7 @@ mod compliance_check;
 mod consents;
 mod consents_taken_back;
 mod compliance_attempts;
+mod compliance_exports;
 mod console;
 mod dashboard;
 mod described;

@@ -146,6 +146,33 @@ on_both! {
         assert_eq!(tenant.api.get(&format!("/v1/email_messages/{mail}")).await.error().0, 404);
         assert_eq!(tenant.api.get(&format!("/v1/sessions/{}", known.session)).await.error().0, 404);
         assert_eq!(count(&tenant, &format!("/v1/contacts?{OF_NUMBER}")).await, 2, "what is known by the number alone stays");
+        // The call knew both: its record is found by either, and says of the person nothing any more.
+        let left = tenant.api.get("/v1/compliance/attempts?email=zoe@example.com").await.ok();
+        let left = left["data"].as_array().unwrap();
+        assert!(left.iter().any(|one| one["id"] == known.session.as_str()), "{left:#?}");
+        assert!(left.iter().all(|one| one["is_erased"] == true && one["phone_number"].is_null()), "{left:#?}");
+        let file = tenant.api.get("/v1/people/file?email=zoe@example.com").await.ok();
+        assert_eq!(file["attempts"].as_array().unwrap().len(), left.len());
+        let by_number = tenant.api.get(&format!("/v1/compliance/attempts?{OF_NUMBER}")).await.ok();
+        let by_number = by_number["data"].as_array().unwrap();
+        assert!(by_number.iter().any(|one| one["id"] == known.session.as_str() && one["is_erased"] == true));
+        assert!(by_number.iter().any(|one| one["is_erased"] == false), "what is known by the number alone stays");
+    }
+
+    async fn a_mail_to_a_contact_with_a_number_is_on_record_under_both(world: &mut World) {
+        let tenant = world.tenant().await;
+        let campaign = json!({ "name": "x", "channel": "email", "template": { "subject": "Rex", "text": "Rex is well." } });
+        let campaign = id(&tenant.api.post("/v1/campaigns", campaign).await.ok());
+        let contacts = json!({ "contacts": [{ "email": "zoe@example.com", "phone_number": NUMBER, "first_name": NAME }] });
+        tenant.api.post(&format!("/v1/campaigns/{campaign}/contacts"), contacts).await.ok();
+        tenant.api.post(&format!("/v1/campaigns/{campaign}/start"), json!({})).await.ok();
+        world.advance(minutes(5)).await;
+        for query in [OF_NUMBER, "email=zoe@example.com"] {
+            assert_eq!(count(&tenant, &format!("/v1/compliance/attempts?{query}")).await, 1, "{query}");
+        }
+        erased(world, &tenant, OF_NUMBER).await;
+        let left = tenant.api.get("/v1/compliance/attempts?email=zoe@example.com").await.ok();
+        assert_eq!((&left["data"][0]["is_erased"], &left["data"][0]["email"]), (&json!(true), &Value::Null), "{left:#}");
     }
 
     async fn who_is_on_the_phone_is_not_erased(world: &mut World) {

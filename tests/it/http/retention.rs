@@ -91,14 +91,16 @@ async fn lively(world: &World) -> Tenant {
 
 on_both! {
     async fn what_is_too_old_goes_and_the_books_stay(world: &mut World) {
+        // Of the other workspace the server keeps messages for longer than this takes.
+        world.change_settings(&[("event_retention_days", 60.into())]).await;
         let (tenant, other) = (lively(world).await, lively(world).await);
         let mut owner = member(world, &tenant, Role::Owner).await;
         // One that has not ended is not old, whenever it was made.
-        let later = world.clock.now().plus_seconds(20 * 86_400).to_string();
+        let later = world.clock.now().plus_seconds(45 * 86_400).to_string();
         let agent = tenant.agent().await;
         let waits = tenant.api.post("/v1/sessions", json!({ "to_number": "+15002340000", "agent_id": agent, "scheduled_at": later })).await.ok();
         let (status, waits) = (waits["status"].clone(), format!("/v1/sessions/{}", waits["id"].as_str().unwrap()));
-        let asked = json!({ "sessions_days": 9, "transcripts_days": 1, "contacts_days": 3, "messages_days": 8, "imports_days": 1 });
+        let asked = json!({ "sessions_days": 32, "transcripts_days": 1, "contacts_days": 3, "messages_days": 8, "imports_days": 1 });
         assert_eq!(keep(&mut owner, &tenant, asked.clone()).await.ok(), asked);
 
         let sessions = tenant.api.get("/v1/sessions?limit=100").await.ok()["data"].as_array().unwrap().clone();
@@ -131,7 +133,7 @@ on_both! {
         let sends = world.rows("message_sends").await;
 
         // The sound first, the row in the next run.
-        world.leap(days(6)).await;
+        world.leap(days(29)).await;
         world.advance(minutes(120)).await;
         assert_eq!(tenant.api.get(&talk).await.error().0, 404);
         assert_eq!(count(&tenant, "/v1/sessions?limit=100").await, 1);
@@ -152,7 +154,7 @@ on_both! {
         world.leap(days(1)).await;
         assert_eq!(count(&tenant, "/v1/sessions?limit=100").await, 1);
         // It is placed when its time has come.
-        world.leap(days(11)).await;
+        world.leap(days(13)).await;
         assert_eq!(tenant.api.get(&waits).await.ok()["status"], "completed");
     }
 
@@ -162,7 +164,7 @@ on_both! {
         let forever = json!({ "sessions_days": null, "transcripts_days": null, "contacts_days": null, "messages_days": null, "imports_days": null });
         assert_eq!(owner.get(&path(&tenant)).await.ok(), forever);
         for (wrong, field) in [
-            (json!({ "sessions_days": 7 }), "sessions_days"),
+            (json!({ "sessions_days": 30 }), "sessions_days"),
             (json!({ "sessions_days": 3651 }), "sessions_days"),
             (json!({ "transcripts_days": 0 }), "transcripts_days"),
             (json!({ "contacts_days": "30" }), "contacts_days"),
@@ -198,7 +200,7 @@ on_both! {
         const DAY_MS: i64 = 86_400_000;
         let tenant = lively(world).await;
         let mut owner = member(world, &tenant, Role::Owner).await;
-        keep(&mut owner, &tenant, json!({ "sessions_days": 8, "transcripts_days": 1, "contacts_days": 1, "messages_days": 8, "imports_days": 1 })).await.ok();
+        keep(&mut owner, &tenant, json!({ "sessions_days": 31, "transcripts_days": 1, "contacts_days": 1, "messages_days": 8, "imports_days": 1 })).await.ok();
         let tables = ["sessions", "transcripts", "contacts", "sms_messages", "email_messages", "imports"];
         let rows = async || {
             let mut rows = Vec::new();

@@ -7,6 +7,7 @@ mod auth;
 mod carriers;
 mod check;
 mod codes;
+mod disclosed;
 mod early;
 pub mod exchange;
 mod eyes;

@@ -31,6 +31,7 @@ mod the_database_fails;
 mod the_law;
 mod the_letter;
 mod topups;
+mod under_the_law;
 mod voice_consent;
 mod voices;
 mod webhooks_in_detail;

@@ -1,12 +1,14 @@
 //! Programs that really speak and really listen: eSpeak NG and Piper say a text, PocketSphinx understands it.
 use super::{
     database,
+    phone::sound::loudness,
     transcription_server::{Answer, TranscriptionServer},
 };
 use adapters::sound::Pcm;
 use std::{
     env, fs,
     io::{BufRead, BufReader, Cursor},
+    ops::Range,
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
 };
@@ -19,9 +21,24 @@ grammar appointment;
 <hour> = one | two | three | four | five | six | seven | eight | nine | ten | eleven | twelve;
 public <answer> = yes | no | <day> | <day> at <hour>;
 ";
+const APPOINTMENT: &str = "grammar.jsgf";
+/// What an agent may say for [`SELLER`] under the law, and what it must not: of all that, it takes what it has heard.
+const UNDER_THE_LAW: &str = include_str!("under_the_law.jsgf");
+const LAW: &str = "under_the_law.jsgf";
+/// A name so long that whoever talks over it has time to.
+pub const SELLER: &str = "Golden Harbor Family Health Insurance Services";
+/// The same as it is understood.
+pub const SELLER_HEARD: &str = "golden harbor family health insurance services";
+
 /// Samples per second of what it hears, and silence around that: it looks for a beginning and an end itself.
 const HEARING: u32 = 16_000;
 const AROUND: usize = 8_000;
+/// Above this 20 ms of it are not silence; behind so much silence (700 ms) something else is said, for between two sentences of one text
+/// it is shorter. A word begins and ends softly: 100 ms.
+const LOUD: f64 = 300.0;
+const WINDOW: usize = 320;
+const APART: usize = 11_200;
+const SOFT: usize = 1_600;
 
 fn program(name: &str) -> Option<PathBuf> {
     let path = env::var_os("PATH").unwrap_or_default();
@@ -51,7 +68,8 @@ impl RealSpeech {
             return None;
         };
         let folder = database::folder();
-        fs::write(folder.path().join("grammar.jsgf"), GRAMMAR).unwrap();
+        fs::write(folder.path().join(APPOINTMENT), GRAMMAR).unwrap();
+        fs::write(folder.path().join(LAW), UNDER_THE_LAW).unwrap();
         Some(RealSpeech {
             speaker,
             recogniser,
@@ -76,7 +94,18 @@ impl RealSpeech {
 
     /// The words in some sound of 16 kHz.
     pub fn understand(&self, sound: &[i16]) -> String {
-        understand(&self.recogniser, self.folder.path(), sound)
+        understand(&self.recogniser, (self.folder.path(), APPOINTMENT), sound)
+    }
+
+    /// All that somebody says under the law, each time that they say something.
+    pub fn transcribe(&self, side: &Pcm) -> Vec<String> {
+        let sound = side.at(HEARING);
+        let spans = utterances(&sound.samples).into_iter();
+        let words = spans.map(|span| {
+            let said = breathing(&sound.samples[span]);
+            understand(&self.recogniser, (self.folder.path(), LAW), &said)
+        });
+        words.collect()
     }
 
     /// Understands what it is sent. It takes a tenth of a second for it, in which nothing else happens in the test.
@@ -86,13 +115,44 @@ impl RealSpeech {
             let heard = hound::WavReader::new(Cursor::new(&asked.file.2)).unwrap();
             assert_eq!((heard.spec().sample_rate, heard.spec().channels), (HEARING, 1));
             let sound: Vec<i16> = heard.into_samples().map(Result::unwrap).collect();
-            Answer::Words(understand(&recogniser, &folder, &sound))
+            Answer::Words(understand(&recogniser, (folder.as_path(), APPOINTMENT), &sound))
         })
         .await
     }
 }
 
-fn understand(recogniser: &Path, folder: &Path, sound: &[i16]) -> String {
+/// Where something is said, with a little around it.
+fn utterances(sound: &[i16]) -> Vec<Range<usize>> {
+    let mut found: Vec<Range<usize>> = Vec::new();
+    for (nth, window) in sound.chunks(WINDOW).enumerate() {
+        if loudness(window) <= LOUD {
+            continue;
+        }
+        let (begins, ends) = (nth * WINDOW, nth * WINDOW + window.len());
+        match found.last_mut() {
+            Some(last) if begins - last.end <= APART => last.end = ends,
+            _ => found.push(begins..ends),
+        }
+    }
+    let around = |span: Range<usize>| span.start.saturating_sub(SOFT)..(span.end + SOFT).min(sound.len());
+    found.into_iter().map(around).collect()
+}
+
+/// As in a room that is never quite still: of a silence without any noise the recogniser believes too much.
+fn breathing(said: &[i16]) -> Vec<i16> {
+    let silence = [0; AROUND];
+    let whole = silence.iter().chain(said).chain(&silence);
+    // The same each time. Source: Numerical Recipes, a quick generator.
+    let mut state: u32 = 1;
+    let noisy = whole.map(|sample| {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        let noise = i16::try_from(state >> 28).unwrap() - 8;
+        sample.saturating_add(noise)
+    });
+    noisy.collect()
+}
+
+fn understand(recogniser: &Path, (folder, grammar): (&Path, &str), sound: &[i16]) -> String {
     let file = folder.join("heard.wav");
     let format = hound::WavSpec {
         channels: 1,
@@ -110,7 +170,9 @@ fn understand(recogniser: &Path, folder: &Path, sound: &[i16]) -> String {
         .arg("-infile")
         .arg(&file)
         .arg("-jsgf")
-        .arg(folder.join("grammar.jsgf"))
+        .arg(folder.join(grammar))
+        // It looks further than it is used to: a long sentence is not given up in its middle.
+        .args(["-beam", "1e-80", "-wbeam", "1e-60", "-pbeam", "1e-80"])
         .args(["-logfn", "/dev/null"])
         .stdin(Stdio::null())
         .output()

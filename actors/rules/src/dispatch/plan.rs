@@ -261,7 +261,7 @@ impl Planner<'_> {
         self.slots.take(Slot::outbound(queue.env, Some(campaign), trunk_id));
         funds.take(queue.env, hold);
         queue.one_called(keys, at);
-        let from_number = queue.next_from_number(route, &turn.address, at);
+        let from_number = queue.next_from_number(route, &turn, at);
         self.plan.calls.push(PlannedCall {
             campaign,
             turn,
@@ -309,7 +309,7 @@ impl Planner<'_> {
         funds.take(queue.env, price);
         queue.one_written(price, at);
         let from_number = match text {
-            Filled::Sms(_) => queue.next_from_number(None, &turn.address, at),
+            Filled::Sms(_) => queue.next_from_number(None, &turn, at),
             Filled::Email { .. } => None,
         };
         self.plan.messages.push(PlannedMessage {

@@ -12,7 +12,7 @@ use super::{
     group::Group,
     key_limits::KeyLimits,
     pace::Pace,
-    route::{Callers, Route, Shown},
+    route::{Callers, Route},
     slots::Slots,
     trunk::Trunks,
     usage::{Allowance, Usage},
@@ -99,8 +99,6 @@ pub struct Queue {
     callers: Callers,
     /// What its attempts are in the words of the law; `None`: nobody asks.
     pub legal: Option<LegalTerms>,
-    /// Which of those may be shown to whom.
-    pub shown: Shown,
     /// What the law allows of abandoned calls where it calls.
     pub abandonment: Vec<AbandonmentLimit>,
     /// What it had abandoned when the rows were read; a dial's own transaction looks again.
@@ -218,7 +216,6 @@ impl Queue {
             api_key_id: campaign.api_key_id.filter(|_| template.is_none()),
             groups: groups.collect(),
             callers: Callers::new(numbers(campaign.env, &plan, &trunks), callers).resting(&resting),
-            shown: Shown::default(),
             abandonment,
             abandoned,
             plan,

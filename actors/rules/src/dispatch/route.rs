@@ -4,11 +4,7 @@ use entities::{
     session::Passed,
     values::{E164, Env, Moment},
 };
-use std::{
-    collections::{BTreeSet, HashMap},
-    fmt,
-    sync::Arc,
-};
+use std::collections::{BTreeSet, HashMap};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Route {
@@ -83,34 +79,6 @@ impl Caller {
     }
 }
 
-/// Does a destination's law allow that a number is shown there?
-type MayShow = dyn Fn(&E164, &E164) -> bool + Send + Sync;
-
-/// Which numbers may be shown to whom, by the law of the destination. By default any to everybody.
-#[derive(Clone, Default)]
-pub struct Shown(Option<Arc<MayShow>>);
-
-impl Shown {
-    /// `may`: may the first number be shown to the second?
-    pub fn by(may: impl Fn(&E164, &E164) -> bool + Send + Sync + 'static) -> Self {
-        Shown(Some(Arc::new(may)))
-    }
-
-    pub fn allows(&self, caller: &E164, to: &E164) -> bool {
-        self.0.as_ref().is_none_or(|may| may(caller, to))
-    }
-}
-
-impl fmt::Debug for Shown {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(if self.0.is_some() {
-            "Shown(by rules)"
-        } else {
-            "Shown(any)"
-        })
-    }
-}
-
 /// The numbers of one campaign. They take turns, and whoever has rested longest goes first among those whose trunk takes a call:
 /// a slow trunk holds no other one up, and its own numbers take turns on it. A number that rests is left out as long as there is another.
 #[derive(Clone, Debug, Default)]
@@ -169,15 +137,15 @@ impl Callers {
         self.first(at, |caller| is_open(caller.route))
     }
 
-    /// The same, to be shown to that number. If none may be shown there, it is whose turn it would be: whether it may be called at all, the
-    /// law says elsewhere.
-    pub fn next_to(
+    /// The same among those that `may` be shown. If none may, it is whose turn it would be: whether it may be called at all, the law says
+    /// elsewhere.
+    pub fn next_shown(
         &self,
-        (to, shown): (&E164, &Shown),
+        may: impl Fn(&E164) -> bool,
         at: Moment,
         is_open: impl Fn(Route) -> bool,
     ) -> Option<&Caller> {
-        let fits = |caller: &Caller| is_open(caller.route) && shown.allows(&caller.number, to);
+        let fits = |caller: &Caller| is_open(caller.route) && may(&caller.number);
         self.first(at, fits).or_else(|| self.next(at, &is_open))
     }
 
@@ -283,17 +251,13 @@ mod tests {
     fn a_number_is_not_shown_where_it_may_not_be() {
         let all = callers(&[1, 1]);
         let (first, second) = (all.all[0].number.clone(), all.all[1].number.clone());
-        let french: E164 = "+33140000000".parse().unwrap();
-        let (forbidden, whom) = (first.clone(), french.clone());
-        let shown = Shown::by(move |caller, to| *caller != forbidden || *to != whom);
-        let next = |to: &E164, shown: &Shown| {
-            let caller = all.next_to((to, shown), at(0), |_| true);
+        let next = |barred: &[&E164]| {
+            let caller = all.next_shown(|number| !barred.contains(&number), at(0), |_| true);
             caller.map(|caller| caller.number.clone())
         };
-        assert_eq!(next(&french, &shown), Some(second));
-        assert_eq!(next(&"+14155550100".parse().unwrap(), &shown), Some(first.clone()));
-        assert_eq!(next(&french, &Shown::by(|_, _| false)), Some(first.clone()));
-        assert_eq!(next(&french, &Shown::default()), Some(first));
+        assert_eq!(next(&[&first]), Some(second.clone()));
+        assert_eq!(next(&[&second]), Some(first.clone()));
+        assert_eq!(next(&[&first, &second]), Some(first));
     }
 
     #[test]

@@ -101,7 +101,7 @@ impl Outgoing for Email {
         let price = self.price_cents;
         let mut effects = machine::settle(&mut self, price);
         effects.extend(machine::finish_attempt(&self));
-        effects.push(machine::outcome(&self, now));
+        effects.extend(machine::outcome(&self, now));
         (self, effects)
     }
     fn lost(self, why: String, now: Moment) -> (Self, Vec<Effect>) {
@@ -121,7 +121,7 @@ impl Outgoing for Email {
                 let (row, mut effects) = machine::fail(self, Fault::new(INVALID_MESSAGE, why), now);
                 // Its intent is on record, and it was the only one.
                 if was_begun && row.attempts == 0 {
-                    effects.push(machine::outcome(&row, now));
+                    effects.extend(machine::outcome(&row, now));
                 }
                 (row, effects)
             }

@@ -24,12 +24,12 @@ const AHEAD: RangeInclusive<i64> = -2..=10;
 const MIDNIGHT: u16 = 24 * 60;
 
 /// Open times of a week in wall time, without the dates that are barred.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Calendar {
     /// Monday first; of each day the windows `[start, end)` in minutes 0..=1440, in order, none touching another.
     week: [Vec<(u16, u16)>; 7],
-    /// Closed for the whole local day.
-    barred: BTreeSet<NaiveDate>,
+    /// Closed for the whole local day: the dates of each of these, none of which is empty.
+    barred: Vec<Arc<BTreeSet<NaiveDate>>>,
     /// Open for the whole local day before the first of these, and from the second on.
     from: Option<NaiveDate>,
     until: Option<NaiveDate>,
@@ -42,7 +42,7 @@ impl Calendar {
     pub fn always() -> Self {
         Calendar {
             week: std::array::from_fn(|_| vec![(0, MIDNIGHT)]),
-            barred: BTreeSet::new(),
+            barred: Vec::new(),
             from: None,
             until: None,
         }
@@ -63,12 +63,13 @@ impl Calendar {
                 day.push((start, end));
             }
         }
+        let barred: BTreeSet<NaiveDate> = barred.into_iter().collect();
         Calendar {
             week: week.map(|mut day| {
                 day.sort_unstable();
                 joined(day.into_iter()).collect()
             }),
-            barred: barred.into_iter().collect(),
+            barred: (!barred.is_empty()).then(|| Arc::new(barred)).into_iter().collect(),
             from: None,
             until: None,
         }
@@ -79,6 +80,28 @@ impl Calendar {
         Calendar { from, until, ..self }
     }
 
+    /// Open when both are. `None`: they hold on different dates, and stay two.
+    pub fn and(&self, other: &Calendar) -> Option<Calendar> {
+        if !self.holds_with(other) {
+            return None;
+        }
+        let mut both = self.clone();
+        for (day, others) in both.week.iter_mut().zip(&other.week) {
+            *day = overlap(day, others);
+        }
+        for dates in &other.barred {
+            if !both.barred.contains(dates) {
+                both.barred.push(dates.clone());
+            }
+        }
+        Some(both)
+    }
+
+    /// Does it hold on the same dates?
+    fn holds_with(&self, other: &Calendar) -> bool {
+        (self.from, self.until) == (other.from, other.until)
+    }
+
     /// The open windows of a date.
     fn windows(&self, date: NaiveDate) -> impl Iterator<Item = (NaiveDateTime, NaiveDateTime)> {
         let midnight = date.and_time(NaiveTime::MIN);
@@ -86,7 +109,7 @@ impl Calendar {
         let holds = self.from.is_none_or(|from| from <= date) && self.until.is_none_or(|until| date < until);
         let day: &[(u16, u16)] = match self.week.get(index(date.weekday())) {
             _ if !holds => ALL_DAY,
-            Some(day) if !self.barred.contains(&date) => day,
+            Some(day) if !self.barred.iter().any(|dates| dates.contains(&date)) => day,
             Some(_) | None => &[],
         };
         day.iter().map(move |&(start, end)| (minute(start), minute(end)))
@@ -104,6 +127,23 @@ impl Calendar {
             (from < until).then_some((from, until))
         }))
     }
+}
+
+/// As few calendars as can be that are open together when all of these are: the hours of a place under dozens of rules are asked for
+/// like those of one.
+pub fn common(calendars: impl IntoIterator<Item = Arc<Calendar>>) -> Vec<Arc<Calendar>> {
+    let mut common: Vec<Arc<Calendar>> = Vec::new();
+    for calendar in calendars {
+        match common.iter_mut().find(|known| known.holds_with(&calendar)) {
+            Some(known) => {
+                if let Some(both) = known.and(&calendar).filter(|both| *both != **known) {
+                    *known = Arc::new(both);
+                }
+            }
+            None => common.push(calendar),
+        }
+    }
+    common
 }
 
 /// A half-open stretch of time: [from, until).
@@ -154,8 +194,13 @@ impl Hours {
     /// The first moment from `at` on at which a call may start and ring for `room_ms`, all within one open window; `at`
     /// itself if it may now. None: not within `HORIZON`. Walks each part's dates once, up to the answer.
     pub fn next_opening(&self, at: Moment, room_ms: i64) -> Option<Moment> {
-        let last = at.plus_millis(HORIZON.num_milliseconds());
-        let days = *AHEAD.start()..=HORIZON.num_days() + AHEAD.end();
+        self.next_opening_within(at, room_ms, HORIZON)
+    }
+
+    /// The same. None: not within `horizon`.
+    pub fn next_opening_within(&self, at: Moment, room_ms: i64, horizon: TimeDelta) -> Option<Moment> {
+        let last = at.plus_millis(horizon.num_milliseconds());
+        let days = *AHEAD.start()..=horizon.num_days() + AHEAD.end();
         self.open_windows(at, days)
             .map(|open_window| (open_window, open_window.from.max(at)))
             .take_while(|(_, start)| *start <= last)
@@ -237,6 +282,15 @@ fn instant(
 /// How long something takes by the wall clock at most, while our time is led back to it: that runs at half speed then.
 fn wall_ms(ours_ms: i64) -> i64 {
     2 * ours_ms
+}
+
+/// What lies in a window of each of two days, in order; none touches another, as none of a day does.
+fn overlap(ours: &[(u16, u16)], theirs: &[(u16, u16)]) -> Vec<(u16, u16)> {
+    let shared = |our: &(u16, u16), their: &(u16, u16)| (our.0.max(their.0), our.1.min(their.1));
+    let pairs = ours
+        .iter()
+        .flat_map(|our| theirs.iter().map(move |their| shared(our, their)));
+    pairs.filter(|(start, end)| start < end).collect()
 }
 
 /// Half-open ranges in the order of their starts, with those that overlap or touch made one.

@@ -4,7 +4,7 @@
 //! dozen groups: a quiet hour costs no row.
 mod calendar;
 
-pub use calendar::{Calendar, Hours, OpenWindow};
+pub use calendar::{Calendar, Hours, OpenWindow, common};
 
 use crate::{
     law::{self, Law},
@@ -37,7 +37,13 @@ fn daily(start: u16, end: u16) -> Arc<Calendar> {
 /// for it, if any are known.
 pub fn group(number: &E164, explicit: Option<Zone>, region: Option<&Place>) -> String {
     let (places, _) = law::places_of(number, region);
-    in_places(zones_of(number, explicit), &places)
+    in_places(zones_of(number, explicit, region), &places)
+}
+
+/// The same for somebody of whom the region alone is known, if that; empty: nothing is.
+pub fn group_of_region(region: Option<&Place>) -> String {
+    let (places, _) = law::places::of_region(region);
+    in_places(zones_in(&places), &places)
 }
 
 /// The same for somebody without a number.
@@ -72,22 +78,30 @@ fn parts_of(group: &str) -> (&str, Vec<Place>) {
     }
 }
 
-fn zones_of(number: &E164, explicit: Option<Zone>) -> String {
+/// As the law counts them, too: see `LegalTerms::facts`.
+fn zones_of(number: &E164, explicit: Option<Zone>, region: Option<&Place>) -> String {
     let candidates = match explicit {
         Some(zone) => return zone.name().to_owned(),
-        // A phone that moves about rings wherever its country reaches, whatever its prefix says.
-        None => match number.land_if_mobile() {
-            Some(digits) => zone::of_prefix(digits),
-            None => zone::candidates(number),
-        },
+        None => zone::of_number(number),
     };
     if candidates.is_empty() {
+        // Where the person was said to be tells more than a number that may ring anywhere.
+        let said = zones_in(region.map(std::slice::from_ref).unwrap_or_default());
+        if !said.is_empty() {
+            return said;
+        }
         // What is known of it: the first digits of its country.
         let digits = number.as_str().trim_start_matches('+');
         let country = if number.is_sandbox() { 1 } else { 3 };
         return format!("?{}", digits.get(..country).unwrap_or(digits));
     }
     zone::name(candidates)
+}
+
+/// The clocks of these places, as one name; empty: of none.
+fn zones_in(places: &[Place]) -> String {
+    let zones: Vec<Tz> = law::places::zones_of(places).into_iter().map(Zone::tz).collect();
+    zone::name(&zones)
 }
 
 /// What a group's contacts are in for.
@@ -119,6 +133,13 @@ pub struct LawHours {
     pub purpose: Purpose,
     pub audience: Audience,
     pub channel: DncChannel,
+}
+
+impl LawHours {
+    /// The law's windows for a group.
+    fn windows(&self, group: &str) -> Vec<Arc<Calendar>> {
+        self.law.windows(&places_part(group), self.purpose, self.audience, self.channel)
+    }
 }
 
 impl Rules {
@@ -180,22 +201,17 @@ impl Rules {
             Some(zones) => zones,
             None => return CallingHours::Uncallable,
         };
-        let windows_in = match self.mode {
-            TimezoneMode::Contact => zones.clone(),
-            TimezoneMode::Fixed => vec![self.zone],
-        };
-        let mut parts: Vec<_> = windows_in
-            .into_iter()
-            .map(|zone| (self.windows.clone(), zone))
-            .collect();
-        if let Some(floor) = &self.floor {
-            parts.extend(zones.iter().map(|zone| (floor.clone(), *zone)));
-        }
+        let mut calendars: Vec<Arc<Calendar>> = self.floor.iter().cloned().collect();
         if let Some(asked) = &self.law {
-            let calendars = asked.law.windows(&parts_of(group).1, asked.purpose, asked.audience, asked.channel);
-            let in_all = zones.iter().flat_map(|zone| calendars.iter().map(|calendar| (calendar.clone(), *zone)));
-            parts.extend(in_all);
+            calendars.extend(asked.windows(group));
         }
+        let mut parts = Vec::new();
+        match self.mode {
+            TimezoneMode::Contact => calendars.push(self.windows.clone()),
+            TimezoneMode::Fixed => parts.push((self.windows.clone(), self.zone)),
+        }
+        let calendars = common(calendars);
+        parts.extend(zones.iter().flat_map(|zone| calendars.iter().map(|calendar| (calendar.clone(), *zone))));
         CallingHours::Hours(Hours::new(parts))
     }
 

@@ -39,6 +39,19 @@ fn a_group_is_the_zones_that_count() {
         "16 and 8: mobiles"
     );
     assert_eq!(group(&number("+15002345670"), None, None), "?1");
+    // Where the person is decides what the number does not tell, and adds nothing to what it does.
+    let region = |text: &str| text.parse::<Place>().unwrap();
+    assert_eq!(group(&number("+15002345670"), None, Some(&region("FR"))), "Europe/Paris@FR");
+    assert_eq!(
+        group(&number("+15002345670"), Some(Zone::NEW_YORK), Some(&region("FR"))),
+        "America/New_York@FR"
+    );
+    assert_eq!(
+        group(&number("+4930901820"), None, Some(&region("FR"))),
+        "Europe/Berlin@DE+FR"
+    );
+    assert_eq!(group_of_region(Some(&region("FR"))), "Europe/Paris@FR");
+    assert_eq!(group_of_region(None), "");
     assert_eq!(group(&number("+881612345678"), None, None), "?881");
 }
 

@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Duties {
-    /// What must be said; `cloned_voice` only where the voice is one.
+    /// What must be said. `cloned_voice`: if the voice is one.
     pub disclosures: BTreeSet<DisclosureKind>,
     /// From the answer to the beginning of the first of them.
     pub disclosed_within_ms: Option<u32>,

@@ -5,7 +5,7 @@ use super::{
     pack::pack,
     rule::{LawRule, Listed, Says},
 };
-use crate::hours::Calendar;
+use crate::hours::{self, Calendar};
 use entities::{
     dnc::DncChannel,
     law::{Audience, Purpose, Vertical},
@@ -41,6 +41,13 @@ pub(super) struct Calendars {
     pub plain: Arc<Calendar>,
     /// Open before the rule begins and after it has ended.
     pub dated: Arc<Calendar>,
+}
+
+impl Calendars {
+    /// Are these the same hours? Equal ones are shared: [`share`].
+    pub fn are(&self, other: &Calendars) -> bool {
+        Arc::ptr_eq(&self.plain, &other.plain) && Arc::ptr_eq(&self.dated, &other.dated)
+    }
 }
 
 /// Where each rule holds: numbers of `Law::entries`.
@@ -93,6 +100,7 @@ impl Law {
             .map(|(rule, is_added)| Entry::new(pack, rule.clone(), is_added))
             .collect();
         entries.sort_by_key(|entry| entry.rule.says.kind());
+        share(&mut entries);
         Law {
             index: Index::new(&entries),
             pack,
@@ -120,8 +128,8 @@ impl Law {
         Some(&entry.rule)
     }
 
-    /// When calls or messages of this kind may be made there, by the clocks of the person, all of which must be open; each is open
-    /// outside of its rule's days.
+    /// When calls or messages of this kind may be made there, by the clocks of the person: all of these must be open. Each is open
+    /// outside of the days of its rules, and stands for all rules that have the same days.
     pub fn windows(
         &self,
         places: &[Place],
@@ -130,10 +138,10 @@ impl Law {
         channel: DncChannel,
     ) -> Vec<Arc<Calendar>> {
         let entries = self.of_places(places).into_iter();
-        entries
+        let kept = entries
             .filter(|entry| entry.rule.concerns(purpose, audience, channel) && !self.overrides(&entry.rule))
-            .filter_map(|entry| Some(entry.calendars.as_ref()?.dated.clone()))
-            .collect()
+            .filter_map(|entry| Some(entry.calendars.as_ref()?.dated.clone()));
+        hours::common(kept)
     }
 
     /// When the next rule of these places begins or ends, after `at`.
@@ -278,6 +286,19 @@ impl Entry {
     }
 }
 
+/// Equal hours of several rules become one: they are looked up once for all of them.
+fn share(entries: &mut [Entry]) {
+    let mut known: Vec<Arc<Calendar>> = Vec::new();
+    let mut shared = |calendar: &mut Arc<Calendar>| match known.iter().find(|known| **known == *calendar) {
+        Some(same) => *calendar = same.clone(),
+        None => known.push(calendar.clone()),
+    };
+    for calendars in entries.iter_mut().filter_map(|entry| entry.calendars.as_mut()) {
+        shared(&mut calendars.plain);
+        shared(&mut calendars.dated);
+    }
+}
+
 impl Index {
     fn new(entries: &[Entry]) -> Self {
         let mut index = Index::default();
@@ -346,6 +367,12 @@ fn is_in_force(entry: &Entry, scope: &Scope<'_>, days: Days) -> bool {
     rule.concerns(scope.purpose, scope.audience, scope.channel)
         && rule.concerns_trade(scope.vertical)
         && days.are_within(rule.from, rule.until)
+}
+
+/// Does it say that nobody has looked up the law of the places that it names?
+fn is_closed_there_only(rule: &LawRule) -> bool {
+    let places = &rule.places;
+    rule.says == Says::Closed {} && !places.is_everywhere && !places.is_nowhere
 }
 
 /// The registers that a rule looks into.

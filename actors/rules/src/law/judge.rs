@@ -1,8 +1,8 @@
 //! What each rule says of one attempt, from its facts alone.
 use super::{
-    Law,
+    Law, dates,
     facts::{ConsentFact, Facts, ReassignedAnswer, RegisterFact},
-    force::{Entry, Scope},
+    force::{Calendars, Entry, Scope},
     judgement::{Asked, Judgement, Verdict},
     rule::{FreshRegister, GateKind, IdentityField, LawRule, Listed, Says, suffices},
 };
@@ -10,11 +10,12 @@ use crate::{
     eligibility::ring_ms,
     hours::{Calendar, Hours},
 };
+use chrono::TimeDelta;
 use entities::{
     abandonment::{Abandonment, AbandonmentLimit, Answers},
     dnc::DncChannel,
     law::ConsentTier,
-    values::{E164, Moment},
+    values::{E164, Moment, Zone},
 };
 use std::sync::Arc;
 
@@ -22,6 +23,12 @@ use std::sync::Arc;
 pub const UNDECIDED: &str = "everywhere.undecided";
 
 const DAY_SECONDS: i64 = 24 * 3600;
+/// How far ahead a closed window says when it opens. Source: ours; the longest closure of the pack is shorter, and what lies further
+/// ahead waits for somebody, or for the next look.
+const LOOKS_AHEAD: TimeDelta = TimeDelta::days(14);
+
+/// What was found for hours that several rules keep.
+type Looked<'a> = Vec<(&'a Calendars, Verdict)>;
 
 /// Asks all rules that are in force for this attempt, in their order. Pure: the same facts and the same law give the same judgement.
 pub fn judge(law: &Law, facts: &Facts) -> Judgement {
@@ -35,8 +42,9 @@ pub fn judge(law: &Law, facts: &Facts) -> Judgement {
             verdict: Verdict::Never,
         });
     }
+    let mut looked = Looked::new();
     for entry in entries {
-        let verdict = verdict(law, entry, facts);
+        let verdict = verdict(law, entry, facts, &mut looked);
         let rule = &entry.rule;
         // An operator's rule stands beside the one of the pack that it tightens.
         match asked.iter_mut().find(|known| entry.is_added && known.rule == rule.id) {
@@ -51,9 +59,17 @@ pub fn judge(law: &Law, facts: &Facts) -> Judgement {
     Judgement { asked }
 }
 
-fn verdict(law: &Law, entry: &Entry, facts: &Facts) -> Verdict {
+/// What `judge` says of the number that is shown, and nothing else: is it a yes?
+pub fn may_be_shown(law: &Law, facts: &Facts) -> bool {
+    let mut looked = Looked::default();
+    let entries = law.in_force(&Scope::from(facts)).into_iter();
+    let mut asked = entries.filter(|entry| entry.rule.says.kind() == GateKind::CallerId);
+    asked.all(|entry| !verdict(law, entry, facts, &mut looked).is_no())
+}
+
+fn verdict<'a>(law: &Law, entry: &'a Entry, facts: &Facts, looked: &mut Looked<'a>) -> Verdict {
     let rule = &entry.rule;
-    let verdict = ask(law, entry, facts);
+    let verdict = ask(law, entry, facts, looked);
     if !verdict.is_no() || is_lifted(rule, facts) {
         return Verdict::Yes;
     }
@@ -63,11 +79,14 @@ fn verdict(law: &Law, entry: &Entry, facts: &Facts) -> Verdict {
     verdict
 }
 
-fn ask(law: &Law, entry: &Entry, facts: &Facts) -> Verdict {
+fn ask<'a>(law: &Law, entry: &'a Entry, facts: &Facts, looked: &mut Looked<'a>) -> Verdict {
     match &entry.rule.says {
         Says::Open {} => Verdict::Yes,
         Says::Closed {} | Says::Forbidden {} => Verdict::Never,
-        Says::Windows { .. } => windows(entry, facts),
+        Says::Windows { .. } => match &entry.calendars {
+            Some(calendars) => windows(calendars, facts, looked),
+            None => Verdict::Wait(None),
+        },
         Says::Cap { most, hours } => cap(*most, *hours, facts),
         Says::Rest { cause, hours } => {
             let since = facts
@@ -135,10 +154,13 @@ fn wait_until(until: Option<Moment>, at: Moment) -> Verdict {
 }
 
 /// All of a phone's ringing must lie inside. Without a zone nobody knows what time it is there.
-fn windows(entry: &Entry, facts: &Facts) -> Verdict {
-    let Some(calendars) = entry.calendars.as_ref().filter(|_| !facts.zones.is_empty()) else {
+fn windows<'a>(calendars: &'a Calendars, facts: &Facts, looked: &mut Looked<'a>) -> Verdict {
+    if facts.zones.is_empty() {
         return Verdict::Wait(None);
-    };
+    }
+    if let Some((_, known)) = looked.iter().find(|(known, _)| known.are(calendars)) {
+        return *known;
+    }
     let room_ms = match facts.channel {
         DncChannel::Phone => ring_ms(facts.ring_seconds),
         DncChannel::Sms | DncChannel::Email => 0,
@@ -147,11 +169,15 @@ fn windows(entry: &Entry, facts: &Facts) -> Verdict {
         let zones = facts.zones.iter();
         Hours::new(zones.map(|zone| (calendar.clone(), zone.tz())).collect())
     };
-    if parts(&calendars.plain).is_open(facts.at, room_ms) {
-        return Verdict::Yes;
-    }
-    let opens = parts(&calendars.dated).next_opening(facts.at, room_ms);
-    Verdict::Wait(opens.filter(|opens| *opens > facts.at))
+    let verdict = match parts(&calendars.plain).is_open(facts.at, room_ms) {
+        true => Verdict::Yes,
+        false => {
+            let opens = parts(&calendars.dated).next_opening_within(facts.at, room_ms, LOOKS_AHEAD);
+            Verdict::Wait(opens.filter(|opens| *opens > facts.at))
+        }
+    };
+    looked.push((calendars, verdict));
+    verdict
 }
 
 /// Waits until so many of the attempts are old enough that one more stays within the cap.
@@ -222,36 +248,53 @@ fn consent(says: &Says, facts: &Facts) -> Verdict {
                 .is_none_or(|name| !is_taken_back(consent, name, facts))
     };
     let is_free = |register: &FreshRegister| {
-        fresh(&register.name, register.max_age_days, facts).is_some_and(|found| !found.is_listed)
+        fresh(&register.name, register.max_age_days, facts).next().is_some() && !is_listed(&register.name, facts)
     };
     never_if(!(covering(facts).is_some_and(is_enough) || unless_register.as_ref().is_some_and(is_free)))
 }
 
-/// An entry in the register is newer than the consent, or may be: of an entry nothing is known but that a copy holds it.
+/// An entry in the register is newer than the consent, or may be.
 fn is_taken_back(consent: &ConsentFact, register: &str, facts: &Facts) -> bool {
-    let mut copies = facts.registers.iter().filter(|found| found.name == register);
-    copies.any(|found| found.is_listed && consent.given_at <= found.fetched_at)
+    copies(register, facts).any(|found| found.is_listed && consent.given_at <= listed_by(found, &facts.zones))
+}
+
+/// The last moment at which the number may have been entered: that of the day that the register names, by the last of the clocks;
+/// where it names none, that at which the copy was given out.
+fn listed_by(found: &RegisterFact, zones: &[Zone]) -> Moment {
+    let next_day = found.listed_on.and_then(|day| day.succ_opt());
+    let begins = next_day.and_then(|day| dates::ends(zones, day));
+    begins.map_or(found.fetched_at, |begins| begins.plus_millis(-1))
 }
 
 fn register(name: &str, max_age_days: u32, listed: Listed, waived_by: Option<ConsentTier>, facts: &Facts) -> Verdict {
     if waived_by.is_some_and(|needed| covers(facts, needed)) {
         return Verdict::Yes;
     }
-    let Some(found) = fresh(name, max_age_days, facts) else {
+    let mut fresh = fresh(name, max_age_days, facts).peekable();
+    if fresh.peek().is_none() {
         return Verdict::Wait(None);
-    };
+    }
     match listed {
-        Listed::Barred => never_if(found.is_listed),
-        Listed::Required => never_if(!found.is_listed),
+        Listed::Barred => never_if(is_listed(name, facts)),
+        // Where the operator and the workspace have one each, neither of them lets in whom the other's leaves out.
+        Listed::Required => never_if(!fresh.all(|found| found.is_listed)),
         Listed::Noted => Verdict::Yes,
     }
 }
 
-/// The newest copy of a register, unless it is too old. One of tomorrow has a wrong date.
-fn fresh<'a>(name: &str, max_age_days: u32, facts: &'a Facts) -> Option<&'a RegisterFact> {
-    let copies = facts.registers.iter().filter(|found| found.name == name);
-    let newest = copies.max_by_key(|found| found.fetched_at)?;
-    (newest.fetched_at <= facts.at && !is_older(newest.fetched_at, max_age_days, facts.at)).then_some(newest)
+/// Does any copy hold the number, also one that is too old? The workspace's small copy clears nobody whom the operator's large one holds.
+fn is_listed(name: &str, facts: &Facts) -> bool {
+    copies(name, facts).any(|found| found.is_listed)
+}
+
+/// The copies of a register that are not too old. One of tomorrow has a wrong date.
+fn fresh<'a>(name: &'a str, max_age_days: u32, facts: &'a Facts) -> impl Iterator<Item = &'a RegisterFact> {
+    let at = facts.at;
+    copies(name, facts).filter(move |found| found.fetched_at <= at && !is_older(found.fetched_at, max_age_days, at))
+}
+
+fn copies<'a>(name: &'a str, facts: &'a Facts) -> impl Iterator<Item = &'a RegisterFact> {
+    facts.registers.iter().filter(move |found| found.name == name)
 }
 
 pub(super) fn is_older(than: Moment, days: u32, at: Moment) -> bool {

@@ -28,7 +28,7 @@ mod tighten;
 pub use duties::{AbandonmentDuty, Duties, strictest};
 pub use facts::Facts;
 pub use force::{Law, Scope};
-pub use judge::{UNDECIDED, covering, is_same_seller, judge};
+pub use judge::{UNDECIDED, covering, is_same_seller, judge, may_be_shown};
 pub use judgement::{Asked, Judgement, Verdict};
 pub use pack::{Pack, Texts, check, of_version, pack};
 pub use places::places_of;
@@ -37,7 +37,7 @@ pub use rule::{
     Confidence, FreshRegister, GateKind, IdentityField, LawRule, Listed, Says, Where, suffices,
 };
 pub use span::Span;
-pub use terms::{Judged, LegalRecord, LegalTerms, Whom};
+pub use terms::{Bound, Judged, LegalRecord, LegalTerms, OpenedMessage, Whom};
 pub use tighten::{OperatorLaw, Override};
 
 #[cfg(test)]

@@ -1,11 +1,11 @@
 //! What a campaign, a call or a message is in the words of the law, and what is known of one person: the facts of an attempt are made
 //! of both.
 use super::{
-    Asked, GateKind, Judgement, Law, Scope,
+    Asked, GateKind, Judgement, Law, Scope, UNDECIDED, Verdict,
     facts::{
         AbandonmentFact, CallerFact, Facts, IdentityFact, ReassignedFact, RegisterFact, RestFact,
     },
-    judge, places_of,
+    judge, may_be_shown, places_of,
     rule::Says,
 };
 use crate::{
@@ -19,12 +19,13 @@ use entities::{
     changes::{CapSpan, Guard, Lawful},
     consent,
     dnc::DncChannel,
-    ids::{ConsentId, TenantId},
+    ids::{CampaignId, ConsentId, TenantId},
     law::{DisclosureKind, Legal, LegalPerson, SandboxLaw},
     session::{CallLegal, Disclose, SafeHarbour},
     values::{E164, Env, Moment, Place, Zone},
 };
 use std::sync::Arc;
+use uuid::Uuid;
 
 /// The same for all people of a campaign.
 #[derive(Clone, Debug)]
@@ -33,6 +34,8 @@ pub struct LegalTerms {
     pub legal: Legal,
     pub channel: DncChannel,
     pub identity: IdentityFact,
+    /// Of the row that it comes from; 0: there is none.
+    pub identity_version: i32,
     /// The workspace's, for whoever is nowhere that is known.
     pub zone: Zone,
     /// BCP 47, in which it is spoken or written.
@@ -70,12 +73,33 @@ pub struct Judged {
     pub rest: Option<(E164, Option<Moment>)>,
     /// Between which moments no rule begins or ends that concerns it.
     pub holds: (Moment, Moment),
+    /// Of what is known of whoever calls.
+    pub identity_version: i32,
+}
+
+/// A message that is about to be handed over, for the record that proves it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OpenedMessage {
+    pub message: Uuid,
+    pub campaign_id: Option<CampaignId>,
+    /// The `n` of its intent.
+    pub dial_n: i32,
+    /// A number in E.164, or an e-mail address in lower case.
+    pub address: String,
+    pub bound: Bound,
+}
+
+/// What the law has said of a message, and whether that binds it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Bound {
+    pub judged: Judged,
+    pub is_lawful: bool,
 }
 
 impl Judged {
     /// The first rule that says no and is not one of time: caps, rests and hours have answers of their own.
     pub fn first_bar(&self) -> Option<&Asked> {
-        let is_of_time = |kind| matches!(kind, GateKind::Rest | GateKind::Caps | GateKind::Hours | GateKind::Ring);
+        let is_of_time = |kind| matches!(kind, GateKind::Rest | GateKind::Caps | GateKind::Hours);
         self.judgement.noes().find(|asked| !is_of_time(asked.kind))
     }
 
@@ -88,6 +112,10 @@ impl Judged {
             consent: self.consent,
             registers: registers.map(|register| (register.id, register.version)).collect(),
             rest: self.rest.clone(),
+            identity_version: self.identity_version,
+            caller: self.facts.caller.as_ref().map(|caller| {
+                (caller.number.clone(), caller.right_to_use.is_some(), caller.is_answered)
+            }),
             holds: self.holds,
         })
     }
@@ -129,7 +157,7 @@ impl LegalTerms {
             zones,
             seller: self.seller().map(str::to_owned),
             subject: self.legal.subject.as_deref().map(str::to_owned),
-            consent: self.consent(whom, &record.legal, at).map(standing::fact),
+            consent: self.covering(whom, &record.legal, at).first().copied().map(standing::fact),
             is_barred: record.is_barred,
             recent: record.recent.clone(),
             rests: record.legal.rests.clone(),
@@ -150,7 +178,7 @@ impl LegalTerms {
         if let Some(zone) = whom.timezone {
             return vec![zone];
         }
-        let of_number = whom.number.map(zone::candidates).unwrap_or_default();
+        let of_number = whom.number.map(zone::of_number).unwrap_or_default();
         let of_number: Vec<Zone> = of_number.iter().map(|zone| Zone::from(*zone)).collect();
         if !of_number.is_empty() {
             return of_number;
@@ -161,44 +189,106 @@ impl LegalTerms {
         }
     }
 
-    /// What the law says of an attempt at `at`, with what that rests on.
+    /// What the law says of an attempt at `at`, with what that rests on: by the first of the consents that cover it with which it may be
+    /// made, and the first number that may be shown there.
     pub fn judged(&self, whom: Whom<'_>, record: &ContactRecord, caller: Option<&E164>, at: Moment) -> Judged {
-        let facts = self.facts(whom, record, caller, at);
+        let mut facts = self.facts(whom, record, caller, at);
+        // Whichever can be shown will be.
+        if caller.is_none() && self.callers.len() > 1 {
+            let may = |known: &&CallerFact| self.may_be_shown(&facts, &known.number);
+            let known = self.callers.iter().find(may).cloned();
+            if known.is_some() {
+                facts.caller = known;
+            }
+        }
+        let mut judgement = judge(&self.law, &facts);
+        // The best may lack what a rule asks for and another has: a contract, or a later day.
+        let others = self.covering(whom, &record.legal, at).into_iter().skip(1);
+        for other in others.take(OTHER_CONSENTS) {
+            if !lacks_consent(&judgement) {
+                break;
+            }
+            let tried = Facts {
+                consent: Some(standing::fact(other)),
+                ..facts.clone()
+            };
+            let said = judge(&self.law, &tried);
+            if !lacks_consent(&said) {
+                (facts, judgement) = (tried, said);
+            }
+        }
         let consent = facts.consent.as_ref().and_then(|fact| {
             let known = record.legal.consents.iter().find(|known| known.id == fact.id)?;
             Some((fact.id, known.version))
         });
         let newest = facts.rests.iter().map(|rest| rest.since).max();
         Judged {
-            judgement: judge(&self.law, &facts),
+            judgement,
             rest: whom.number.map(|number| (number.clone(), newest)),
             holds: self.law.holds(&facts),
+            identity_version: self.identity_version,
             consent,
             facts,
         }
     }
 
-    /// May that number of ours be shown there, by where it begins?
-    pub fn may_show(&self, caller: &E164, to: &E164, at: Moment) -> bool {
-        let whom = Whom {
-            number: Some(to),
-            ..Whom::default()
+    pub fn judge(&self, facts: &Facts) -> Judgement {
+        judge(&self.law, facts)
+    }
+
+    /// Of somebody of whom only the places are known.
+    pub fn facts_of_places(&self, places: Vec<Place>, at: Moment) -> Facts {
+        let facts = Facts {
+            zones: self.zones(Whom::default(), &places),
+            places,
+            ..self.facts(Whom::default(), &ContactRecord::default(), None, at)
         };
-        let facts = self.facts(whom, &ContactRecord::default(), None, at);
-        let mut rules = self.law.rules_for(&facts).into_iter().filter(|rule| !self.law.overrides(rule));
-        let begins = |prefix: &String| caller.as_str().starts_with(prefix.as_str());
-        !self.is_enforced
-            || rules.all(|rule| match &rule.says {
-                Says::CallerId {
-                    forbidden_prefixes,
-                    required_prefixes,
-                    ..
-                } => {
-                    !forbidden_prefixes.iter().any(begins)
-                        && (required_prefixes.is_empty() || required_prefixes.iter().any(begins))
-                }
-                _ => true,
-            })
+        let may = |known: &&CallerFact| self.may_be_shown(&facts, &known.number);
+        let shown = self.callers.iter().find(may).cloned();
+        match shown {
+            Some(shown) => Facts {
+                caller: Some(shown),
+                ..facts
+            },
+            None => facts,
+        }
+    }
+
+    /// What the verdicts on an attempt are where the wall clock is so far behind our time: caps and rests hold by both, and a rule's days
+    /// begin and end by the one that shows less. Else the guard of its commit would refuse what was planned, again and again.
+    pub fn by_both_clocks(&self, judged: &Judged, behind_ms: i64) -> Judgement {
+        let mut judgement = judged.judgement.clone();
+        if behind_ms <= 0 {
+            return judgement;
+        }
+        let wall = judged.facts.at.plus_millis(-behind_ms);
+        let facts = Facts {
+            at: wall,
+            ..judged.facts.clone()
+        };
+        for asked in judge(&self.law, &facts).asked {
+            if let (GateKind::Caps | GateKind::Rest, Verdict::Wait(Some(until))) = (asked.kind, asked.verdict) {
+                let verdict = Verdict::Wait(Some(until.plus_millis(behind_ms)));
+                judgement.asked.push(Asked { verdict, ..asked });
+            }
+        }
+        if wall < judged.holds.0 {
+            judgement.asked.push(Asked {
+                kind: GateKind::Caps,
+                rule: UNDECIDED.to_owned(),
+                verdict: Verdict::Wait(Some(judged.holds.0.plus_millis(behind_ms))),
+            });
+        }
+        judgement
+    }
+
+    /// May that number of ours be shown in an attempt that is this one otherwise?
+    pub fn may_be_shown(&self, facts: &Facts, number: &E164) -> bool {
+        let facts = Facts {
+            caller: self.caller(Some(number)).cloned(),
+            ..facts.clone()
+        };
+        may_be_shown(&self.law, &facts)
     }
 
     /// What the law allows of abandoned calls in these places.
@@ -242,6 +332,8 @@ impl LegalTerms {
             // Whoever calls us, or opens a page of ours, is on no list that could call again.
             let mut kinds: Vec<DisclosureKind> = duties.disclosures.into_iter().collect();
             kinds.retain(|kind| is_ours || matches!(kind, DisclosureKind::Ai | DisclosureKind::Name | DisclosureKind::ClonedVoice));
+            // Said of another voice it would not be true.
+            kinds.retain(|kind| facts.is_cloned_voice || *kind != DisclosureKind::ClonedVoice);
             bound.disclose = (!kinds.is_empty()).then_some(Disclose {
                 kinds,
                 repeat_minutes: duties.repeat_minutes,
@@ -250,15 +342,16 @@ impl LegalTerms {
         bound
     }
 
-    /// What somebody hears who has answered and whom no agent takes in time, where the law limits how often that may happen.
-    pub fn safe_harbour(&self, facts: &Facts, caller: Option<&E164>) -> Option<SafeHarbour> {
+    /// What somebody hears who has answered and whom no agent takes in time, where the law limits how often that may happen. `key`: the
+    /// agent's own by which one opts out.
+    pub fn safe_harbour(&self, facts: &Facts, caller: Option<&E164>, key: Option<&str>) -> Option<SafeHarbour> {
         if !self.is_enforced {
             return None;
         }
         // Only where it must be said within some time.
         self.law.spoken(facts).first_sound_ms?;
         let number = self.identity.toll_free_number.as_ref().or(self.identity.callback_number.as_ref());
-        let text = disclosure::safe_harbour(&self.language, self.seller()?, number.or(caller)?, Some(OPT_OUT_KEY))?;
+        let text = disclosure::safe_harbour(&self.language, self.seller()?, number.or(caller)?, Some(key.unwrap_or(OPT_OUT_KEY)))?;
         Some(SafeHarbour { text })
     }
 
@@ -277,8 +370,8 @@ impl LegalTerms {
         }
     }
 
-    /// The best of those that cover it, or the one that was named.
-    fn consent<'r>(&self, whom: Whom<'_>, known: &'r LegalRecord, at: Moment) -> Option<&'r consent::Model> {
+    /// Those that cover it, the best first; of them the one that was named.
+    fn covering<'r>(&self, whom: Whom<'_>, known: &'r LegalRecord, at: Moment) -> Vec<&'r consent::Model> {
         let wanted = Wanted {
             seller: self.seller(),
             purpose: self.legal.purpose,
@@ -286,7 +379,7 @@ impl LegalTerms {
             named: whom.consent_id,
             at,
         };
-        standing::best(&known.consents, &wanted)
+        standing::covering(&known.consents, &wanted)
     }
 
     /// The number that is shown, or the first that could be.
@@ -296,6 +389,20 @@ impl LegalTerms {
             None => self.callers.first(),
         }
     }
+}
+
+/// Beside the best one so many consents of a person are tried.
+const OTHER_CONSENTS: usize = 7;
+
+/// Does a rule say no that another consent may make say yes?
+fn lacks_consent(judgement: &Judgement) -> bool {
+    let of_consent = |asked: &Asked| {
+        matches!(
+            asked.kind,
+            GateKind::Purpose | GateKind::Consent | GateKind::Register | GateKind::Reassigned
+        )
+    };
+    judgement.noes().any(of_consent)
 }
 
 impl Law {
@@ -312,3 +419,7 @@ impl Law {
         caps.collect()
     }
 }
+
+#[cfg(test)]
+#[path = "terms_tests.rs"]
+mod tests;

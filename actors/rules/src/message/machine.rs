@@ -13,7 +13,7 @@ use crate::{
     contact::machine::{Attempt, Ending},
     effect::{Effect, Fact, Hint},
     law::{
-        Judged,
+        Bound, OpenedMessage,
         record::{Closing, OutcomeBody},
     },
     machine::Machine,
@@ -21,7 +21,7 @@ use crate::{
 use entities::{
     Error, Result,
     changes::{Guard, Reachable},
-    ids::{CampaignId, AttemptId, DeliveryRowId, TenantScoped},
+    ids::{AttemptId, DeliveryRowId, TenantScoped},
     ledger::Movement,
     message_send::{self, Channel},
     values::{Cents, Moment},
@@ -31,25 +31,6 @@ use std::{
     time::Duration,
 };
 use uuid::Uuid;
-
-/// A message that is about to be handed over, for the record that proves it.
-#[derive(Clone, Debug, PartialEq)]
-pub struct OpenedMessage {
-    pub message: Uuid,
-    pub campaign_id: Option<CampaignId>,
-    /// The `n` of its intent.
-    pub dial_n: i32,
-    /// A number in E.164, or an e-mail address in lower case.
-    pub address: String,
-    pub bound: Bound,
-}
-
-/// What the law has said of a message, and whether that binds it.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Bound {
-    pub judged: Judged,
-    pub is_lawful: bool,
-}
 
 #[derive(Clone, PartialEq)]
 pub enum Command<Own> {
@@ -354,14 +335,16 @@ pub(crate) fn end<M: Outgoing>(mut row: M, phase: M::Phase, now: Moment) -> (M, 
     effects.extend(finish_attempt(&row));
     // What was never to be handed over was no attempt.
     if row.seen().attempts > 0 {
-        effects.push(outcome(&row, now));
+        effects.extend(outcome(&row, now));
     }
     (row, effects)
 }
 
-/// What the record of attempts keeps of what became of it.
-pub(crate) fn outcome<M: Outgoing>(row: &M, now: Moment) -> Effect {
+/// What the record of attempts keeps of what became of it. `None`: the service answers somebody by itself (that STOP was understood),
+/// which is no attempt to reach them, so it has no opening either.
+pub(crate) fn outcome<M: Outgoing>(row: &M, now: Moment) -> Option<Effect> {
     let seen = row.seen();
+    seen.legal.as_ref()?;
     let body = OutcomeBody {
         status: format!("{:?}", seen.phase).to_lowercase(),
         reason: seen.error_code,
@@ -374,7 +357,7 @@ pub(crate) fn outcome<M: Outgoing>(row: &M, now: Moment) -> Effect {
         unless_undialled: None,
         body: Box::new(body),
     };
-    Fact::CloseAttempt(closing).into()
+    Some(Fact::CloseAttempt(closing).into())
 }
 
 /// Nothing was reported: its contact waits no longer.

@@ -11,6 +11,7 @@ use entities::{
     dnc::DncChannel,
     email_message::Model as Email,
     ids::{CampaignId, ContactId, TenantId},
+    law::MessageLegal,
     ledger::What,
     sms_message::Model as Sms,
     values::Env,

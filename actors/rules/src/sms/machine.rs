@@ -117,7 +117,7 @@ impl Outgoing for Sms {
         let price = row.price_cents;
         let mut effects = machine::settle(&mut row, price);
         // Nothing more may ever be reported: this is what came of it until then.
-        effects.push(machine::outcome(&row, now));
+        effects.extend(machine::outcome(&row, now));
         (row, effects)
     }
     /// The answer after the report: it still tells the provider's id.
@@ -226,6 +226,6 @@ fn progress(mut row: Sms, report: Report, now: Moment) -> (Sms, Vec<Effect>) {
     if is_awaited {
         effects.extend(machine::finish_attempt(&row));
     }
-    effects.push(machine::outcome(&row, now));
+    effects.extend(machine::outcome(&row, now));
     (row, effects)
 }

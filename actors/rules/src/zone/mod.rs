@@ -5,8 +5,8 @@
 //! +1. Often several zones are left, and the phone may ring in any of them, so all of them count: an hour that suits
 //! only some may wake somebody up.
 //!
-//! Only the prefix is asked here, not the kind of number. For some countries the table names one zone for all mobile
-//! numbers (+79 is Moscow, though it rings in Vladivostok as well): `hours::group` takes all zones of the country for them.
+//! For some countries the table names one zone for all mobile numbers (+79 is Moscow, though it rings in Vladivostok as
+//! well): [`of_number`] takes all zones of the country for them.
 //!
 //! A North American area code has the zones of all its exchanges, and of the code that it is laid over: which side of a border
 //! an exchange lies on that the table does not know, nobody can tell. `nanp.txt`, drawn up from another source, is the test.
@@ -31,6 +31,14 @@ pub fn candidates(number: &E164) -> &'static [Tz] {
         return &[];
     }
     of_prefix(number.as_str().trim_start_matches('+'))
+}
+
+/// The same of a phone that may move about: a mobile rings wherever its country reaches, whatever its prefix says.
+pub fn of_number(number: &E164) -> &'static [Tz] {
+    match number.land_if_mobile() {
+        Some(digits) => of_prefix(digits),
+        None => candidates(number),
+    }
 }
 
 /// The same for the first digits of a number.

@@ -5,15 +5,12 @@ use entities::{
     boxed,
     compliance_export::Model,
     connection::Connection,
-    ids::AttemptId,
 };
-use std::collections::BTreeSet;
 
-/// Rows that are read at once, and that are looked through at once for a campaign's.
+/// Rows that are read at once.
 const PAGE: u64 = 1_000;
-const STRETCH: i64 = 4_000;
-/// Openings and wishes of one person, at most: more are in another export, of a later time.
-const OF_PERSON: u64 = 5_000;
+/// Openings and wishes of one person that are read at once, with what came of the person's attempts meanwhile.
+const OF_PERSON: u64 = 500;
 
 /// Some of them, and up to where the chain was looked through.
 pub(super) struct Rows {
@@ -28,37 +25,32 @@ pub(super) async fn next(db: &Connection, job: &Model, after: i64) -> Result<Row
     if let Some(hash) = &job.number_hash {
         return of_person(db, job, hash, after).await;
     }
-    if let Some(campaign) = job.campaign_id {
-        let looked_until = job.last_n.min(after.saturating_add(STRETCH));
-        let rows = attempt::of_campaign(db, owner, campaign, (after, looked_until)).await?;
-        return Ok(Rows { rows, looked_until });
-    }
-    let mut rows = attempt::range(db, owner, after, PAGE).await?;
-    rows.retain(|row| row.n <= job.last_n);
-    // Fewer than there should be: the rest was let go meanwhile.
-    let looked_until = match rows.last() {
-        Some(last) => last.n,
-        None => job.last_n,
+    let mut rows = match job.campaign_id {
+        Some(campaign) => attempt::of_campaign(db, owner, campaign, after, PAGE).await?,
+        None => attempt::range(db, owner, after, PAGE).await?,
     };
+    // Fewer than were asked for: there are no more, or the rest was let go meanwhile.
+    let looked_until = match rows.last() {
+        Some(last) if rows.len() as u64 >= PAGE => last.n.min(job.last_n),
+        Some(_) | None => job.last_n,
+    };
+    rows.retain(|row| row.n <= job.last_n);
     Ok(Rows { rows, looked_until })
 }
 
-/// All of them at once: what came of an attempt is found by its opening.
+/// A stretch of the chain that holds so many of the person's openings and wishes: with them come all rows there that follow an opening of
+/// the person's, also of an earlier stretch.
 async fn of_person(db: &Connection, job: &Model, hash: &str, after: i64) -> Result<Rows> {
     let owner = (job.tenant_id, job.env);
     let hashes = [hash.to_owned()];
-    let mut rows = attempt::of_person(db, owner, &hashes, job.first_n - 1, OF_PERSON).await?;
-    let attempts: BTreeSet<AttemptId> = rows.iter().map(|row| row.attempt_id).collect();
-    let attempts: Vec<AttemptId> = attempts.into_iter().collect();
-    rows.extend(attempt::of_attempts(db, owner, &attempts).await?);
+    let first = attempt::of_person(db, owner, &hashes, after, OF_PERSON).await?;
+    let looked_until = match first.last() {
+        Some(last) if first.len() as u64 >= OF_PERSON => last.n.min(job.last_n),
+        Some(_) | None => job.last_n,
+    };
+    let mut rows = attempt::following_person(db, owner, &hashes, (after, looked_until)).await?;
     if let Some(campaign) = job.campaign_id {
         rows.retain(|row| row.campaign_id == Some(campaign));
     }
-    rows.retain(|row| row.n > after && (job.first_n..=job.last_n).contains(&row.n));
-    rows.sort_by_key(|row| row.n);
-    rows.dedup_by_key(|row| row.n);
-    Ok(Rows {
-        rows,
-        looked_until: job.last_n,
-    })
+    Ok(Rows { rows, looked_until })
 }

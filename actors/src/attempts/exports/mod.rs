@@ -1,7 +1,10 @@
 //! Exports of the record: stored jobs that write it into sealed files, part by part, and at the end sign a manifest of them. A part is
 //! written and then noted: one that a crash cuts off is written again under the same name.
 mod collect;
+mod keeping;
 mod table;
+
+pub use keeping::{MOST_BYTES, MOST_KEPT, delete, discard, expire_holding};
 
 use super::person;
 use crate::deps::Deps;
@@ -64,6 +67,7 @@ pub async fn start(deps: &Deps, owner: (TenantId, Env), new: New) -> Result<Mode
         next_n: 1,
         row_count: 0,
         files: Default::default(),
+        bytes: 0,
         manifest: None,
         signature: None,
         public_key: None,
@@ -88,6 +92,7 @@ pub async fn start(deps: &Deps, owner: (TenantId, Env), new: New) -> Result<Mode
                         "{MAX_RUNNING} exports are running already: wait until one has ended"
                     )));
                 }
+                keeping::check_another(db, job.tenant_id).await?;
                 let owner = (job.tenant_id, job.env);
                 (job.first_n, job.last_n) = chain::bounds(db, owner).await?;
                 if let Some(since) = job.since {
@@ -114,6 +119,8 @@ pub fn run(deps: &Deps, key: TenantScoped<ComplianceExportId>) {
         let outcome = parts(&its, key).await;
         drop(stay);
         match outcome {
+            // It was deleted, and is gone.
+            Err(Error::NotFound(_)) => Ok(()),
             Err(error) if !error.retryable() => give_up(&its, key, &error).await,
             other => other,
         }
@@ -123,8 +130,10 @@ pub fn run(deps: &Deps, key: TenantScoped<ComplianceExportId>) {
 async fn parts(deps: &Deps, key: TenantScoped<ComplianceExportId>) -> Result<()> {
     loop {
         let job = store::load(&deps.db.read, key).await?;
-        if job.status != ExportStatus::Running {
-            return Ok(());
+        match job.status {
+            ExportStatus::Running => {}
+            ExportStatus::Expired => return keeping::remove(deps, &job).await,
+            ExportStatus::Completed | ExportStatus::Failed => return Ok(()),
         }
         if job.next_n > job.last_n {
             return finish(deps, job).await;
@@ -243,11 +252,17 @@ async fn advance(
             let part = part.clone();
             Box::pin(async move {
                 let mut job = store::load(db, key).await?;
+                if job.status != ExportStatus::Running {
+                    return Ok(((), Commit::default()));
+                }
                 // Somebody else has been here.
-                if job.status != ExportStatus::Running || job.next_n != began {
+                if job.next_n != began {
                     return Err(Error::Stale);
                 }
+                let bytes = part.as_ref().map_or(0, |part| part.bytes);
+                keeping::check_room(db, job.tenant_id, bytes).await?;
                 job.next_n = next_n;
+                job.bytes += bytes;
                 job.row_count += part.as_ref().map_or(0, |part| part.rows);
                 job.files.0.extend(part);
                 store::save(db, &job).await?;
@@ -345,6 +360,9 @@ async fn give_up(deps: &Deps, key: TenantScoped<ComplianceExportId>, error: &Err
             let why = why.clone();
             Box::pin(async move {
                 let mut job = store::load(db, key).await?;
+                if job.status != ExportStatus::Running {
+                    return Ok(((), Commit::default()));
+                }
                 job.status = ExportStatus::Failed;
                 job.error = Some(why);
                 job.ended_at = Some(now);
@@ -362,7 +380,7 @@ pub fn file_name(key: TenantScoped<ComplianceExportId>, part: usize) -> String {
 }
 
 /// Erases what an export has written; that it is not there is fine.
-pub async fn erase(deps: &Deps, export: &Model) -> Result<()> {
+async fn erase(deps: &Deps, export: &Model) -> Result<()> {
     // One more may be there that was not noted.
     for part in 1..=export.files.0.len() + 1 {
         let erased = deps.studio.vault.erase(&file_name(export.key(), part)).await;

@@ -50,6 +50,7 @@ pub(super) fn line(row: &Record) -> Result<Vec<u8>> {
         RecordKind::Outcome
         | RecordKind::Disposition
         | RecordKind::OptOut
+        | RecordKind::Lifted
         | RecordKind::Revocation
         | RecordKind::Erasure => String::new(),
     };
@@ -129,6 +130,8 @@ mod tests {
             dial_n: 1,
             campaign_id: None,
             number_hash: Some("aa".into()),
+            email_hash: None,
+            consent_id: None,
             at: Moment::from_millis(0),
             body: r#"{"law":"2026-11-30","facts":{"channel":"phone","places":["US","US-FL"],"subject":"=1+1"},"asked":["hours:us.hours","caps:us.cap:wait"]}"#.into(),
             content: Some(r#"{"phone_number":"+12025550123","first_name":"-Ann"}"#.into()),

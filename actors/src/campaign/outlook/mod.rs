@@ -367,7 +367,8 @@ async fn forecast(
 pub async fn finishes_at(deps: &Deps, row: &Row, open: i64) -> Result<Option<Moment>> {
     let (db, now) = (&deps.db.read, deps.clock.now());
     let tenant = tenant::load(db, row.tenant_id).await?;
-    let rules = Rules::new(&row.plan.schedule, row.env, tenant.timezone);
+    let legal = legal::of_campaign(deps, db, row).await?;
+    let rules = Rules::new(&row.plan.schedule, row.env, tenant.timezone).under(legal::hours(&legal));
     // A long list is not counted at every look: its zones are taken to hold the same share each.
     let counted = if open > COUNTED {
         let names = contact::fresh_zones(db, row.id).await?;

@@ -27,7 +27,7 @@ function Edit({ now, most, close, reload }) {
   };
   const field = (name) => html`
     <${Field} key=${name} name=${name} label=${text.fields[name]} hint=${text.hints[name]} type="number" step="1"
-      min=${['sessions_days', 'messages_days'].includes(name) ? 8 : 1} max=${name === 'messages_days' ? most : 3650} defaultValue=${before[name]} />`;
+      min=${{ sessions_days: 31, messages_days: 8 }[name] ?? 1} max=${name === 'messages_days' ? most : 3650} defaultValue=${before[name]} />`;
   return html`
     <${FormDialog} title=${text.editing} act=${act} submit=${words.save} close=${close}>
       <p>${text.warning}</p>

@@ -16,7 +16,7 @@ impl Story {
         let content = (what == "attempt").then(|| "c".repeat(64));
         let person = (what == "attempt").then(|| "d".repeat(32));
         let mut line = json!({ "kind": "record", "nick": nick, "tenant": tenant, "env": env, "n": n + 1, "what": what,
-            "attempt": about["id"], "dial_n": dial_n, "campaign": null, "number_hash": person, "at": iso(self.now),
+            "attempt": about["id"], "dial_n": dial_n, "campaign": null, "number_hash": person, "email_hash": null, "at": iso(self.now),
             "body_sha256": "b".repeat(64), "content": content, "content_sha256": content, "prev_hash": before,
             "hash": "", "difference": null });
         let hash = law::hash(&law::record(&line).unwrap());

@@ -203,7 +203,7 @@ impl Story {
             None => (Value::Null, Value::Null),
         };
         self.add(json!({ "kind": kind, "nick": nick, "campaign": campaign, "contact": contact_id, "address": address,
-            "phase": "sending", "price": price, "held": price, "cost": 0, "settled": false, "attempts": 0, "error": null,
+            "phase": "sending", "price": price, "held": price, "cost": 0, "settled": false, "attempts": 0, "is_judged": true, "error": null,
             "wake_at": iso(self.now + 600_000), "created_at": iso(self.now), "sent_at": null, "ended_at": null }));
         if let Some(contact) = contact {
             let id = self.row(kind, nick)["id"].clone();

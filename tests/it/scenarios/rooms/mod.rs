@@ -1,4 +1,5 @@
 //! Rooms, from outside: links, joining, every end, with a real WebRTC client where somebody talks.
+mod disclosed;
 mod ends;
 mod latency;
 mod links;

@@ -412,7 +412,7 @@ async fn until_row(world: &World, tenant: &Tenant, room: &Value, so: impl Fn(&en
 }
 
 /// The agent's side and the person's, at 16 kHz.
-async fn recorded(tenant: &Tenant, call: &Value) -> [Vec<i16>; 2] {
+pub async fn recorded(tenant: &Tenant, call: &Value) -> [Vec<i16>; 2] {
     let recording = call["recording_id"].as_str().unwrap();
     let request = tenant
         .api

@@ -17,7 +17,9 @@ use std::{
 
 /// Whom the law lets nobody reach now is looked at again after so long.
 const HELD_SECONDS: i64 = 30;
-const ASKED_AGAIN_SECONDS: i64 = 120;
+/// Of each group so many are put off meanwhile, for so long.
+const PUT_OFF: usize = 16;
+const ASKED_AGAIN_SECONDS: i64 = 1800;
 
 /// Until somebody mends what the law wants of whoever calls.
 fn is_held(candidate: &Candidate) -> bool {
@@ -90,12 +92,19 @@ impl Queue {
     /// The next fresh ones of a group; `exhausted`: there are no more.
     pub fn take_fresh(&mut self, name: &str, fresh: Vec<Candidate>, exhausted: bool, now: Moment) {
         if let Some(group) = self.groups.get_mut(name) {
-            let (held, fresh): (Vec<Candidate>, Vec<Candidate>) = fresh.into_iter().partition(is_held);
-            // What holds one of those who keep the same hours in the same places holds all of them.
-            if let Some(rule) = held.first().and_then(|candidate| candidate.rule).filter(|_| fresh.is_empty()) {
-                group.hold(now.plus_seconds(HELD_SECONDS), rule);
-            }
+            let (mut held, mut fresh): (Vec<Candidate>, Vec<Candidate>) = fresh.into_iter().partition(is_held);
             group.exhausted = exhausted && held.is_empty();
+            if fresh.is_empty()
+                && let Some(rule) = held.first().and_then(|candidate| candidate.rule)
+            {
+                group.hold(now.plus_seconds(HELD_SECONDS), rule);
+                // Those behind them, if there are any, may be reached: some are put off, so that the others come to the front.
+                held.truncate(if exhausted { 0 } else { PUT_OFF });
+                fresh.extend(held.into_iter().map(|candidate| Candidate {
+                    verdict: Verdict::Wait(Some(now.plus_seconds(ASKED_AGAIN_SECONDS))),
+                    ..candidate
+                }));
+            }
             group.fresh = fresh.into();
         }
     }
@@ -156,7 +165,12 @@ impl Queue {
             let mut record = known.cloned().unwrap_or_default();
             record.not_before = contact.not_before;
             let judged = self.judged_by_law(&contact, address.as_ref(), &record, now);
-            record.judgement = judged.as_ref().filter(|_| self.is_lawful()).map(|judged| judged.judgement.clone());
+            record.judgement = self
+                .legal
+                .as_ref()
+                .zip(judged.as_ref())
+                .filter(|(legal, _)| legal.is_enforced)
+                .map(|(legal, judged)| legal.by_both_clocks(judged, self.behind_ms));
             if !known_hours.contains_key(&contact.zone) {
                 known_hours.insert(contact.zone.clone(), self.rules.of(&contact.zone));
             }
@@ -167,12 +181,17 @@ impl Queue {
             } else {
                 Rule::BUT_HOURS
             };
+            let is_switching = judged.as_ref().is_some_and(|judged| self.is_lawful() && judged.holds.0 > now.plus_millis(-self.behind_ms));
             let mut found = eligibility::first_no(rules, &record, calling_hours, &terms, now);
+            if is_switching && found.is_none() {
+                // By our time a rule has changed that has not by the wall clock: what would be committed now holds by one of them only.
+                found = Some((Rule::Purpose, Verdict::Wait(None)));
+            }
             if let Some((rule, verdict @ Verdict::Wait(None))) = &mut found
                 && rule.is_of_the_law()
-                && (*rule == Rule::Reassigned || contact.next_attempt_at.is_some())
+                && contact.next_attempt_at.is_some()
             {
-                // It is this one alone that waits, for an answer or with its retry.
+                // Its time had come once.
                 *verdict = Verdict::Wait(Some(now.plus_seconds(ASKED_AGAIN_SECONDS)));
             }
             Candidate {

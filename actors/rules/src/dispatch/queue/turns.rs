@@ -13,7 +13,7 @@ use crate::{
 };
 use entities::{
     campaign::OnCap,
-    contact::{Address, SkipReason, Status},
+    contact::{SkipReason, Status},
     values::{E164, Moment},
 };
 
@@ -166,7 +166,7 @@ impl Queue {
     pub(in crate::dispatch) fn held_by(&self) -> Option<LimitingFactor> {
         let rule = self.groups.values().find_map(Group::held_by)?;
         Some(match rule {
-            Rule::Register => LimitingFactor::Register,
+            Rule::Register | Rule::Reassigned => LimitingFactor::Register,
             Rule::CallerId => LimitingFactor::CallerId,
             Rule::Abandonment => LimitingFactor::Abandonment,
             _ => LimitingFactor::Disclosure,
@@ -195,17 +195,25 @@ impl Queue {
         opens
     }
 
-    /// The caller ids take turns, those of each route for themselves, among those that may be shown there. `None`: whichever route.
+    /// The caller ids take turns, those of each route for themselves, among those that may be shown to that person. `None`: whichever
+    /// route.
     pub(in crate::dispatch) fn next_from_number(
         &mut self,
         route: Option<Route>,
-        to: &Address,
+        turn: &Turn,
         at: Moment,
     ) -> Option<E164> {
         let is_meant = |its: Route| route.is_none_or(|route| its == route);
-        let next = match to {
-            Address::Number(to) => self.callers.next_to((to, &self.shown), at, is_meant),
-            Address::Email(_) => self.callers.next(at, is_meant),
+        let legal = self.legal.as_ref();
+        let next = match legal
+            .filter(|legal| legal.is_enforced && legal.callers.len() > 1)
+            .zip(turn.judged.as_ref())
+        {
+            Some((legal, judged)) => {
+                let may = |number: &E164| legal.may_be_shown(&judged.facts, number);
+                self.callers.next_shown(may, at, is_meant)
+            }
+            None => self.callers.next(at, is_meant),
         };
         let number = next?.number.clone();
         self.callers.called(&number);

@@ -151,25 +151,36 @@ pub struct OptOutBody {
     /// The call in which it was said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_id: Option<SessionId>,
-    /// Who has entered it; none: the person it is about.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub entered_by: Option<String>,
 }
 
-/// The content of a wish: who it was, and the words.
+/// The content of a wish, or of its end: who it was, the words or the reason, and who has entered it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct OptOutContent {
     #[serde(flatten)]
     pub person: Person,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub words: Option<String>,
+    /// A member's address, or a key's name; none: the person it is about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub entered_by: Option<String>,
+}
+
+/// An entry was taken off the do-not-call list.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LiftedBody {
+    /// `staff`, or `sms_start`: the person wants texts again.
+    pub how: String,
+    pub entry_id: DncId,
+    /// What is barred no more.
+    pub channels: Vec<DncChannel>,
+    pub lifted_at: Moment,
 }
 
 /// A consent was taken back.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RevocationBody {
     pub consent_id: ConsentId,
-    /// Such as `voice`, `key`, `text`, `mail`, `web`, `staff`.
+    /// `staff`: somebody of the workspace has entered it. What an opt-out takes back is told by its own row.
     pub how: String,
     pub said_at: Moment,
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -2,13 +2,14 @@
 //!
 //! The hash is SHA-256 over these texts, each after its length in bytes as four bytes, the highest first: the name of the form
 //! ([`FORM`]), the hash of the row before (empty for the first), tenant, env, n, kind, attempt_id, dial_n, campaign_id (empty: none),
-//! number_hash (empty: none), the time in Unix milliseconds, the SHA-256 of the content ([`NO_CONTENT`]: there is none), and the SHA-256
+//! number_hash (empty: none), email_hash (empty: none), the time in Unix milliseconds, the SHA-256 of the content ([`NO_CONTENT`]: there is none), and the SHA-256
 //! of the body. Ids are written in lower case with hyphens, numbers in decimal, digests in lower-case hex.
 use entities::{
     attempt::{Model, New, RecordKind},
-    ids::{AttemptId, CampaignId, TenantId},
+    ids::{AttemptId, CampaignId, ConsentId, TenantId},
     values::{Env, Moment},
 };
+use serde::Deserialize;
 use sha2::{Digest, Sha256};
 use std::fmt::{self, Display, Write};
 
@@ -44,6 +45,7 @@ pub struct Link<'a> {
     pub dial_n: i32,
     pub campaign_id: Option<CampaignId>,
     pub number_hash: Option<&'a str>,
+    pub email_hash: Option<&'a str>,
     pub at: Moment,
     pub body_sha256: &'a str,
     pub content_sha256: Option<&'a str>,
@@ -65,6 +67,7 @@ pub fn hash(before: &str, link: &Link<'_>) -> String {
         None => hasher.add(""),
     }
     hasher.add(link.number_hash.unwrap_or_default());
+    hasher.add(link.email_hash.unwrap_or_default());
     hasher.show(link.at.millis());
     hasher.add(link.content_sha256.unwrap_or(NO_CONTENT));
     hasher.add(link.body_sha256);
@@ -98,6 +101,8 @@ pub fn placed(new: New, before: (i64, &str), at: Moment) -> Model {
         dial_n: new.dial_n,
         campaign_id: new.campaign_id,
         number_hash: new.number_hash,
+        email_hash: new.email_hash,
+        consent_id: new.consent_id,
         at,
         body: new.body,
         content: new.content,
@@ -107,6 +112,27 @@ pub fn placed(new: New, before: (i64, &str), at: Moment) -> Model {
     };
     row.hash = expected(&row);
     row
+}
+
+/// The consent that an opening rests on, as its body says. What cannot be read names none: its hash tells whether it was changed.
+pub fn consent_in(kind: RecordKind, body: &str) -> Option<ConsentId> {
+    #[derive(Deserialize)]
+    struct Opening {
+        facts: Facts,
+    }
+    #[derive(Deserialize)]
+    struct Facts {
+        consent: Option<Named>,
+    }
+    #[derive(Deserialize)]
+    struct Named {
+        id: ConsentId,
+    }
+    if kind != RecordKind::Attempt {
+        return None;
+    }
+    let opening: Opening = serde_json::from_str(body).ok()?;
+    Some(opening.facts.consent?.id)
 }
 
 /// The hash that a row must have.
@@ -120,6 +146,7 @@ fn expected(row: &Model) -> String {
         dial_n: row.dial_n,
         campaign_id: row.campaign_id,
         number_hash: row.number_hash.as_deref(),
+        email_hash: row.email_hash.as_deref(),
         at: row.at,
         body_sha256: &digest(&row.body),
         content_sha256: row.content_sha256.as_deref(),
@@ -138,6 +165,8 @@ pub enum Broken {
     Before,
     /// It says of a person something else than was recorded.
     Content,
+    /// It is found under another consent than its body names.
+    Consent,
     /// It says something else than was recorded.
     Hash,
 }
@@ -149,6 +178,7 @@ impl Display for Broken {
             Broken::Place => "does not stand behind the row before it: rows are missing, repeated or moved",
             Broken::Before => "does not hold the hash of the row before it",
             Broken::Content => "has a content that is not the one whose digest was recorded",
+            Broken::Consent => "stands under another consent than its body names",
             Broken::Hash => "is not as it was recorded: its hash is another",
         })
     }
@@ -161,9 +191,12 @@ pub fn check(row: &Model) -> Result<(), Broken> {
     if content.is_some() && content != row.content_sha256 {
         return Err(Broken::Content);
     }
-    match row.hash == expected(row) {
+    if row.hash != expected(row) {
+        return Err(Broken::Hash);
+    }
+    match row.consent_id == consent_in(row.kind, &row.body) {
         true => Ok(()),
-        false => Err(Broken::Hash),
+        false => Err(Broken::Consent),
     }
 }
 

@@ -16,6 +16,8 @@ fn new(at: u128) -> New {
         dial_n: 1,
         campaign_id: at.is_multiple_of(5).then(|| CampaignId(Uuid::from_u128(7))),
         number_hash: at.is_multiple_of(2).then(|| format!("{at:032x}")),
+        email_hash: at.is_multiple_of(4).then(|| format!("{:032x}", at + 1)),
+        consent_id: None,
         body: format!(r#"{{"law":"2026-11-30","attempt_no":{at}}}"#),
         content_sha256: content.as_deref().map(digest),
         content,
@@ -48,6 +50,10 @@ const EDITS: &[(&str, Edit)] = &[
         row.campaign_id = Some(CampaignId(Uuid::from_u128(8)))
     }),
     ("whom it is about", |row| row.number_hash = Some("f".repeat(32))),
+    ("whose address it has", |row| row.email_hash = Some("e".repeat(32))),
+    ("its consent", |row| {
+        row.consent_id = Some(ConsentId(Uuid::from_u128(3)))
+    }),
     ("its time", |row| row.at = row.at.plus_millis(1)),
     ("its body", |row| row.body.push(' ')),
     ("its content", |row| row.content = Some("{}".into())),
@@ -85,6 +91,7 @@ fn a_row_is_hashed_over_each_of_its_parts_with_its_length() {
         "1".into(),
         "00000000-0000-0000-0000-000000000007".into(),
         "0".repeat(32),
+        format!("{:032x}", 1),
         "0".into(),
         NO_CONTENT.into(),
         hex(&Sha256::digest(row.body.as_bytes())),
@@ -95,6 +102,35 @@ fn a_row_is_hashed_over_each_of_its_parts_with_its_length() {
         bytes.extend(part.as_bytes());
     }
     assert_eq!(row.hash, hex(&Sha256::digest(&bytes)));
+}
+
+#[test]
+fn an_opening_stands_under_the_consent_that_it_rests_on() {
+    let id = ConsentId(Uuid::from_u128(3));
+    let body =
+        format!(r#"{{"law":"2026-11-30","facts":{{"channel":"phone","consent":{{"id":"{id}","tier":"written"}}}}}}"#);
+    for (kind, body, expected) in [
+        (RecordKind::Attempt, body.as_str(), Some(id)),
+        (RecordKind::Attempt, r#"{"facts":{"consent":null}}"#, None),
+        (RecordKind::Attempt, r#"{"facts":{}}"#, None),
+        (RecordKind::Attempt, r#"{"law":"2026-11-30"}"#, None),
+        (RecordKind::Outcome, body.as_str(), None),
+    ] {
+        assert_eq!(consent_in(kind, body), expected, "{body}");
+    }
+    let mut row = placed(
+        New {
+            kind: RecordKind::Attempt,
+            consent_id: Some(id),
+            body,
+            ..new(0)
+        },
+        (0, ""),
+        Moment::from_millis(0),
+    );
+    assert_eq!(check(&row), Ok(()));
+    row.consent_id = None;
+    assert_eq!(check(&row), Err(Broken::Consent));
 }
 
 #[test]

@@ -1,4 +1,5 @@
 //! A row as it is exported, and the manifest of an export, which is signed.
+use super::chain::consent_in;
 use entities::{
     attempt::{Model, RecordKind},
     compliance_export::ExportFormat,
@@ -19,6 +20,7 @@ pub struct Line {
     pub dial_n: i32,
     pub campaign_id: Option<CampaignId>,
     pub number_hash: Option<String>,
+    pub email_hash: Option<String>,
     pub at: Moment,
     pub body: Box<RawValue>,
     /// Null: there was none, or it was blanked.
@@ -39,6 +41,7 @@ impl Line {
             dial_n: row.dial_n,
             campaign_id: row.campaign_id,
             number_hash: row.number_hash.clone(),
+            email_hash: row.email_hash.clone(),
             at: row.at,
             body: RawValue::from_string(row.body.clone())?,
             content: row.content.clone().map(RawValue::from_string).transpose()?,
@@ -58,6 +61,8 @@ impl Line {
             dial_n: self.dial_n,
             campaign_id: self.campaign_id,
             number_hash: self.number_hash,
+            email_hash: self.email_hash,
+            consent_id: consent_in(self.kind, self.body.get()),
             at: self.at,
             body: self.body.get().to_owned(),
             content: self.content.map(|content| content.get().to_owned()),

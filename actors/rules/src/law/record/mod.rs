@@ -11,7 +11,8 @@ mod prove;
 mod row;
 
 pub use bodies::{
-    AttemptBody, Closing, DispositionBody, ErasureBody, OptOutBody, OptOutContent, OutcomeBody, Person, RevocationBody,
+    AttemptBody, Closing, DispositionBody, ErasureBody, LiftedBody, OptOutBody, OptOutContent, OutcomeBody, Person,
+    RevocationBody,
 };
 pub use prove::{Difference, prove};
-pub use row::{Subject, record};
+pub use row::{Hashes, Subject, record};

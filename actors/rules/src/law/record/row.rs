@@ -1,5 +1,5 @@
 //! From what is to be recorded to a row.
-use super::chain::digest;
+use super::chain::{consent_in, digest};
 use entities::{
     Error, Result,
     attempt::{New, RecordKind},
@@ -7,6 +7,13 @@ use entities::{
     values::Env,
 };
 use serde::Serialize;
+
+/// Under what the person whom a row is about is found: keyed hashes of the number and of the address. Neither: another row tells it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Hashes {
+    pub number: Option<String>,
+    pub email: Option<String>,
+}
 
 /// What a row is about.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,13 +24,12 @@ pub struct Subject {
     /// The intent's own; 0 for what belongs to no single one.
     pub dial_n: i32,
     pub campaign_id: Option<CampaignId>,
-    /// Keyed hash of the number, or of the address.
-    pub number_hash: Option<String>,
+    pub hashes: Hashes,
 }
 
 /// A row that says this, in as few letters as it takes.
 pub fn record<C: Serialize>(subject: Subject, body: &impl Serialize, content: Option<&C>) -> Result<New> {
-    let content = content.map(text).transpose()?;
+    let (body, content) = (text(body)?, content.map(text).transpose()?);
     Ok(New {
         tenant_id: subject.owner.0,
         env: subject.owner.1,
@@ -31,8 +37,10 @@ pub fn record<C: Serialize>(subject: Subject, body: &impl Serialize, content: Op
         attempt_id: subject.attempt_id,
         dial_n: subject.dial_n,
         campaign_id: subject.campaign_id,
-        number_hash: subject.number_hash,
-        body: text(body)?,
+        number_hash: subject.hashes.number,
+        email_hash: subject.hashes.email,
+        consent_id: consent_in(subject.kind, &body),
+        body,
         content_sha256: content.as_deref().map(digest),
         content,
     })

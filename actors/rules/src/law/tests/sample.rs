@@ -119,18 +119,19 @@ impl<'a> Row<'a> {
                 .collect(),
             registers: self
                 .get("register")
-                .map(|register| {
-                    let mut parts = register.split(':');
+                .into_iter()
+                .flat_map(|copies| copies.split(','))
+                .map(|copy| {
+                    let mut parts = copy.split(':');
                     RegisterFact {
                         id: RegisterId(Uuid::from_u128(2)),
                         name: parts.next().unwrap().to_owned(),
                         version: 1,
                         fetched_at: before(parts.next().unwrap()),
                         is_listed: parts.next().is_some(),
-                        listed_on: None,
+                        listed_on: parts.next().map(|day| day.parse().unwrap()),
                     }
                 })
-                .into_iter()
                 .collect(),
             reassigned: reassigned.map(|reassigned| {
                 let (answer, age) = reassigned.split_once(':').unwrap();

@@ -98,6 +98,38 @@ fn a_lawful_call_passes_everywhere_it_can() {
     }
 }
 
+/// An address lies nowhere. What one country leaves closed must not close all of them; the strictest consent of any is still needed.
+#[test]
+fn an_email_to_nowhere_needs_what_the_strictest_place_needs() {
+    for (row, expected) in [
+        ("- 2026-12-01T12:00 channel=email", None),
+        (
+            "- 2026-12-01T12:00 channel=email consent=express:1d",
+            Some("eu.consent.messages"),
+        ),
+        (
+            "- 2026-12-01T12:00 channel=email consent=none",
+            Some("ca.consent.messages"),
+        ),
+        (
+            "- 2026-12-01T12:00 channel=email barred=yes",
+            Some("everywhere.own_list"),
+        ),
+        (
+            "- 2026-12-01T12:00 channel=email without=postal_address",
+            Some("us.email.address"),
+        ),
+        ("- 2026-12-01T12:00 channel=email purpose=service consent=none", None),
+        // Where it was said to be in that country, it is closed.
+        ("IN 2026-12-01T12:00 channel=email", Some("in.email")),
+        ("- 2026-12-01T12:00 channel=sms", Some("unknown.marketing")),
+    ] {
+        let judgement = judge(Law::untouched(), &Row::read(row).facts(""));
+        let first = judgement.first_no().map(|(asked, _)| asked.rule.as_str());
+        assert_eq!(first, expected, "{row}");
+    }
+}
+
 /// The opt-in of France begins without a restart, and somebody who asks ahead is told when.
 #[test]
 fn rules_switch_at_midnight_of_the_person() {
@@ -144,21 +176,25 @@ fn days_are_those_of_all_zones() {
 fn windows_are_those_of_all_places_and_open_outside_their_days() {
     let law = Law::untouched();
     let place = |name: &str| name.parse::<Place>().unwrap();
-    let count = |places: &[Place], purpose, channel| law.windows(places, purpose, Audience::Consumer, channel).len();
-    let (fl, tx) = (place("US-FL"), place("US-TX"));
+    let kept = |places: &[&str], purpose, channel| {
+        let places: Vec<Place> = places.iter().copied().map(place).collect();
+        law.windows(&places, purpose, Audience::Consumer, channel)
+    };
+    let daily = |from: u16, until: u16| {
+        let days = entities::values::Day::all().into_iter();
+        crate::hours::Calendar::new(days.map(|day| (day.into(), from * 60, until * 60)), [])
+    };
+    // All rules of the same days are one calendar.
+    let (sales, calls) = (Purpose::Marketing, DncChannel::Phone);
+    assert_eq!(*kept(&["US-FL"], Purpose::Emergency, calls)[0], daily(8, 21));
+    assert_eq!(kept(&["US-FL"], sales, calls).len(), 1);
     assert_eq!(
-        count(std::slice::from_ref(&fl), Purpose::Marketing, DncChannel::Phone),
-        4
+        kept(&["US-KY", "US-FL"], sales, calls),
+        kept(&["US-FL", "US-KY"], sales, calls)
     );
-    assert_eq!(
-        count(&[fl.clone(), tx.clone()], Purpose::Marketing, DncChannel::Phone),
-        5
-    );
-    assert_eq!(
-        count(&[fl.clone(), tx.clone()], Purpose::Emergency, DncChannel::Phone),
-        1
-    );
-    assert_eq!(count(&[fl, tx], Purpose::Marketing, DncChannel::Email), 0);
+    assert_ne!(kept(&["US-KY", "US-FL"], sales, calls), kept(&["US-FL"], sales, calls));
+    assert_eq!(kept(&["US-PA"], sales, calls).len(), 2, "one of them from a day on");
+    assert!(kept(&["US-FL", "US-TX"], sales, DncChannel::Email).is_empty());
     let opens = |at: &str| {
         let calendars = law.windows(
             &[place("US-PA")],

@@ -20,6 +20,7 @@ fn email(phase: Phase) -> Email {
         price_cents: Cents(2),
         held_cents: Cents(if tried { 2 } else { 0 }),
         settled: !open,
+        legal: Some(MessageLegal::default()),
         ..unsent(
             key,
             "ann@example.com".into(),

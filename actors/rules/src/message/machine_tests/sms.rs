@@ -14,6 +14,7 @@ fn sms(phase: Phase) -> Sms {
         price_cents: Cents(3),
         held_cents: Cents(if phase == Phase::Sending { 3 } else { 0 }),
         settled: !open,
+        legal: Some(MessageLegal::default()),
         ..unsent(key, "+12025550123".parse().unwrap(), "Hello".into(), now())
     }
 }
@@ -156,6 +157,25 @@ fn an_answer_that_is_lost_is_waited_for_and_then_unknown_and_the_truth_still_com
         (Phase::Delivered, None, Cents(0))
     );
     assert!(effects.iter().all(|effect| is_recorded(&effect)), "settled once");
+}
+
+/// Source: 47 CFR 64.1200(a)(12), a text that confirms an opt-out.
+#[test]
+fn what_the_service_answers_by_itself_is_no_attempt() {
+    for (row, command) in [
+        (sms(Phase::Sending), Command::Taken(Some("SM1".into()))),
+        (sms(Phase::Sending), Command::Refused(fault())),
+        (sms(Phase::Sent), report(Progress::Delivered)),
+    ] {
+        let is_recorded = |row| {
+            let (_, effects) = transition(row, command.clone(), now()).unwrap();
+            effects
+                .iter()
+                .any(|effect| matches!(effect, Effect::Fact(Fact::CloseAttempt(_))))
+        };
+        assert!(is_recorded(row.clone()), "{command:?}");
+        assert!(!is_recorded(Sms { legal: None, ..row }), "{command:?}");
+    }
 }
 
 #[test]

@@ -1,0 +1,61 @@
+use super::*;
+use crate::law::{pack, tests::facts};
+
+/// A live sales call of Acme Inc., which has a number to call back.
+fn terms() -> LegalTerms {
+    LegalTerms {
+        law: Arc::new(Law::new(pack(), None)),
+        legal: Legal::default(),
+        channel: DncChannel::Phone,
+        identity_version: 0,
+        identity: IdentityFact {
+            registered_name: Some("Acme Inc.".to_owned()),
+            callback_number: Some("+12025550123".parse().unwrap()),
+            ..IdentityFact::default()
+        },
+        zone: "America/New_York".parse().unwrap(),
+        language: "en-US".to_owned(),
+        is_cloned_voice: false,
+        ring_seconds: 30,
+        callers: Vec::new(),
+        abandonment: None,
+        is_enforced: true,
+    }
+}
+
+/// Source: AI Act, art. 50(4). Of any other voice it would not be true.
+#[test]
+fn a_voice_is_told_to_be_a_copy_only_if_it_is_one() {
+    for place in ["US-NY", "DE", "BR"] {
+        for (is_cloned, is_ours) in [(false, true), (true, true), (false, false), (true, false)] {
+            let facts = Facts {
+                is_cloned_voice: is_cloned,
+                ..facts(&format!("{place} 2026-12-01T12:00"))
+            };
+            let call = terms().call(&facts, LegalPerson::default(), is_ours);
+            assert!(call.asks_for(DisclosureKind::Ai), "{place}");
+            assert_eq!(call.asks_for(DisclosureKind::OptOut), is_ours, "{place}");
+            let tells = call.asks_for(DisclosureKind::ClonedVoice);
+            assert_eq!(tells, is_cloned, "{place} {is_ours}");
+        }
+    }
+}
+
+/// The key that is named is the one that counts.
+#[test]
+fn the_message_for_the_abandoned_names_the_agents_own_key() {
+    let facts = facts("US-NY 2026-12-01T12:00");
+    for (own, named) in [
+        (None, "Press 9 to"),
+        (Some("5"), "Press 5 to"),
+        (Some("*"), "Press star to"),
+    ] {
+        let message = terms().safe_harbour(&facts, None, own).unwrap();
+        assert!(message.text.contains(named), "{}", message.text);
+    }
+    let observed = LegalTerms {
+        is_enforced: false,
+        ..terms()
+    };
+    assert_eq!(observed.safe_harbour(&facts, None, None), None);
+}

@@ -1,0 +1,141 @@
+//! Exports of the record of attempts: how many are kept, how they go, and that one of a person holds all of many rows.
+use crate::{
+    on_both,
+    world::{Tenant, World, minutes, seconds},
+};
+use actors::attempts::{exports::MOST_KEPT, person};
+use entities::{
+    attempt::RecordKind,
+    ids::{AttemptId, TenantId},
+    values::Env,
+};
+use reqwest::Method;
+use rules::{
+    commit::Commit,
+    law::record::{
+        Hashes, Person, Subject,
+        line::{Line, Manifest, Signed},
+        record,
+    },
+};
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+/// A talk. Source: docs/sandbox.md, by the last digit.
+const TALKS: &str = "+15002340000";
+
+async fn exported(world: &World, tenant: &Tenant, asked: Value) -> (String, Value) {
+    let export = tenant.api.post("/v1/compliance/exports", asked).await.ok();
+    world.advance(seconds(1)).await;
+    let path = format!("/v1/compliance/exports/{}", export["id"].as_str().unwrap());
+    let export = tenant.api.get(&path).await.ok();
+    assert_eq!(export["status"], "completed", "{export:#}");
+    (path, export)
+}
+
+async fn text(tenant: &Tenant, path: &str) -> String {
+    let answer = tenant.api.request(Method::GET, path).send().await.unwrap();
+    assert_eq!(answer.status(), 200, "{path}");
+    answer.text().await.unwrap()
+}
+
+/// Wishes of somebody, of that many from `first` on, and what followed the `late` ones before them.
+async fn wishes(world: &World, tenant: TenantId, hash: &str, (first, count, late): (u128, u128, u128)) {
+    let hash = hash.to_owned();
+    let writing = world.deps().writer.run(tenant, move |_| {
+        let hash = hash.clone();
+        Box::pin(async move {
+            let mut commit = Commit::default();
+            let mut add = |kind, id: u128, number| {
+                let subject = Subject {
+                    owner: (tenant, Env::Test),
+                    kind,
+                    attempt_id: AttemptId(Uuid::from_u128(id)),
+                    dial_n: 0,
+                    campaign_id: None,
+                    hashes: Hashes { number, email: None },
+                };
+                let row = record(subject, &json!({ "id": id.to_string() }), None::<&Person>)?;
+                commit.changes.attempt_records.push(row);
+                Ok::<_, entities::Error>(())
+            };
+            for id in first..first + count {
+                add(RecordKind::OptOut, id, Some(hash.clone()))?;
+                if id >= late {
+                    add(RecordKind::Disposition, id - late + 1, None)?;
+                }
+            }
+            Ok(((), commit))
+        })
+    });
+    writing.await.unwrap();
+}
+
+on_both! {
+    /// More than are read at once, and what came of them far behind.
+    async fn an_export_of_a_person_holds_all_rows_in_their_order(world: &mut World) {
+        let tenant = world.tenant().await;
+        let hash = |number: &str| person::hash(&person::key(&world.deps().links), tenant.id, number);
+        let (theirs, others) = (hash(TALKS), hash("+15002340001"));
+        for slice in 0..6 {
+            wishes(world, tenant.id, &theirs, (1 + slice * 200, 200, 701)).await;
+            wishes(world, tenant.id, &others, (10_000 + slice, 1, u128::MAX)).await;
+        }
+        let (path, export) = exported(world, &tenant, json!({ "phone_number": TALKS })).await;
+        let signed: Signed = serde_json::from_str(&text(&tenant, &format!("{path}/manifest")).await).unwrap();
+        let manifest: Manifest = serde_json::from_str(signed.manifest.get()).unwrap();
+        let file = text(&tenant, &format!("{path}/files/1")).await;
+        let rows: Vec<Line> = file.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        // 1,200 wishes, and what followed the first 500 of them.
+        assert_eq!((rows.len(), export["rows"].as_i64(), manifest.rows), (1_700, Some(1_700), 1_700));
+        assert!(rows.is_sorted_by(|one, next| one.n < next.n));
+        assert!(rows.iter().all(|row| row.number_hash.as_ref() != Some(&others)));
+        assert_eq!((manifest.of_person, manifest.last_n), (true, 1_706));
+    }
+
+    async fn so_many_are_kept_and_each_can_be_deleted(world: &mut World) {
+        let (tenant, stranger) = (world.tenant().await, world.tenant().await);
+        tenant.run_campaign(&[TALKS], json!({})).await;
+        world.advance(minutes(5)).await;
+        let (path, _) = exported(world, &tenant, json!({})).await;
+        for _ in 1..MOST_KEPT {
+            exported(world, &tenant, json!({ "format": "csv" })).await;
+        }
+        let full = tenant.api.post("/v1/compliance/exports", json!({})).await;
+        assert_eq!(full.error(), (403, "plan_limit", None));
+        exported(world, &stranger, json!({})).await;
+
+        assert_eq!(stranger.api.delete(&path).await.error(), (404, "not_found", None));
+        let file = format!("{path}/files/1");
+        assert!(!text(&tenant, &file).await.is_empty());
+        assert_eq!(tenant.api.delete(&path).await.status, 204);
+        for gone in [&path, &file, &format!("{path}/manifest")] {
+            assert_eq!(tenant.api.get(gone).await.error().0, 404, "{gone}");
+        }
+        assert_eq!(tenant.api.delete(&path).await.error().0, 404);
+        assert_eq!(world.rows("compliance_exports").await, MOST_KEPT, "the stranger's is one of them");
+        exported(world, &tenant, json!({})).await;
+    }
+
+    async fn whoever_is_erased_goes_from_exports_too(world: &mut World) {
+        let tenant = world.tenant().await;
+        tenant.run_campaign(&[TALKS, "+15002340010"], json!({})).await;
+        world.advance(minutes(5)).await;
+        let (whole, _) = exported(world, &tenant, json!({})).await;
+        assert!(text(&tenant, &format!("{whole}/files/1")).await.contains(TALKS));
+        let begun = tenant.api.delete("/v1/people?phone_number=%2B15002340000").await.ok();
+        world.settle().await;
+        let report = tenant.api.get(&format!("/v1/people/erasures/{}", begun["id"].as_str().unwrap())).await.ok();
+        assert_eq!((&report["status"], &report["erased"]["exports"]), (&json!("done"), &json!(1)), "{report:#}");
+        assert_eq!(tenant.api.get(&format!("{whole}/files/1")).await.error().0, 404);
+        assert_eq!(world.rows("compliance_exports").await, 0);
+        // Another one names everybody else.
+        let (anew, _) = exported(world, &tenant, json!({})).await;
+        let file = text(&tenant, &format!("{anew}/files/1")).await;
+        assert!(!file.contains(TALKS) && file.contains("+15002340010"), "{file}");
+        // Who is erased later and was in none costs nobody theirs.
+        tenant.api.delete("/v1/people?phone_number=%2B15002340099").await.ok();
+        world.settle().await;
+        assert_eq!(tenant.api.get(&anew).await.ok()["status"], "completed");
+    }
+}

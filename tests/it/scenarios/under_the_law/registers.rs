@@ -1,0 +1,114 @@
+//! Registers of numbers that must not be called: without a fresh copy nobody is called, and with one the campaign goes on by itself.
+use super::{
+    attempts, barred, called, campaign, cancel, consent, contacts, eligibility, fates, law, mid_morning, person, proof,
+    run, seller, untouched,
+};
+use crate::{
+    on_both,
+    world::{Tenant, World, minutes, seconds},
+};
+use entities::values::Moment;
+use serde_json::{Value, json};
+
+const LISTED: &str = "+15002340011";
+
+/// As its maker has given it out on that day.
+async fn upload(tenant: &Tenant, day: &str) {
+    let path = format!("/v1/registers/uk_tps/files?fetched_at={day}");
+    tenant.api.upload(&path, format!("{LISTED}\n")).await.ok();
+}
+
+/// A campaign about contracts, for which Britain wants its preference services looked into.
+async fn about_a_contract(tenant: &Tenant, numbers: &[&str]) -> String {
+    let people: Vec<Value> = numbers.iter().map(|number| person(number, "GB")).collect();
+    run(tenant, &people, json!({ "purpose": "service" })).await
+}
+
+async fn contract(tenant: &Tenant, number: &str) {
+    let given = json!({ "tier": "existing_contract", "contract_ref": "C-1", "purposes": ["service"] });
+    consent(&tenant.api, number, given).await;
+}
+
+async fn limiting(tenant: &Tenant, path: &str) -> Value {
+    tenant.api.get(&format!("{path}/stats")).await.ok()["limiting_factor"].clone()
+}
+
+on_both! {
+    async fn a_campaign_waits_for_a_fresh_copy(world: &mut World) {
+        let tenant = seller(world).await;
+        mid_morning(world).await;
+        for number in ["+15002340001", LISTED] {
+            contract(&tenant, number).await;
+        }
+        let path = about_a_contract(&tenant, &["+15002340001", LISTED]).await;
+        world.advance(seconds(5)).await;
+        let row = campaign(&tenant, &path).await;
+        assert_eq!((&row["status"], &row["blocked_by"]), (&json!("running"), &json!(["register"])), "nobody has uploaded it");
+        assert_eq!(limiting(&tenant, &path).await, "register");
+        let contact = contacts(&tenant, &path).await[0].clone();
+        let said = eligibility(&tenant, &path, &contact).await;
+        let rule = said["rules"].as_array().unwrap().iter().find(|rule| rule["rule"] == "register").unwrap();
+        assert_eq!((&rule["verdict"], law(&said, "gb.tps")), (&json!("wait"), Some("wait")));
+        let look = tenant.api.post(&format!("{path}/preflight"), json!({})).await.ok();
+        assert!(look["law"].as_array().unwrap().iter().any(|count| count["rule"] == "gb.tps" && count["held"] == 2), "{look:#}");
+        // 28 days old at most.
+        upload(&tenant, "2027-02-01").await;
+        world.advance(minutes(2)).await;
+        assert_eq!((fates(&tenant, &path).await, campaign(&tenant, &path).await["blocked_by"].clone()), (vec![untouched(); 2], json!(["register"])), "stale");
+        upload(&tenant, "2027-03-02").await;
+        world.advance(minutes(2)).await;
+        assert_eq!(fates(&tenant, &path).await, [called(), barred()]);
+        assert_eq!(campaign(&tenant, &path).await["blocked_by"], json!([]));
+        let on_record = attempts(&tenant, &path).await;
+        assert_eq!(on_record.len(), 1);
+        let proof = proof(&tenant.api, &on_record[0]).await;
+        let register = &proof["records"][0]["record"]["facts"]["registers"][0];
+        assert_eq!((&register["name"], &register["is_listed"], &register["fetched_at"]), (&json!("uk_tps"), &json!(false), &json!("2027-03-02T00:00:00.000Z")), "{proof}");
+    }
+
+    /// Nobody restarts anything: the copy that was good this morning is not any more.
+    async fn a_copy_ages_while_the_service_runs(world: &mut World) {
+        let tenant = seller(world).await;
+        mid_morning(world).await;
+        contract(&tenant, "+15002340001").await;
+        upload(&tenant, "2027-03-02").await;
+        let leap = async |to: &str| world.leap_to(Moment::parse(to).unwrap()).await;
+        leap("2027-03-29T15:00:00Z").await;
+        let fresh = about_a_contract(&tenant, &["+15002340001"]).await;
+        world.advance(minutes(1)).await;
+        assert_eq!(fates(&tenant, &fresh).await, [called()]);
+        leap("2027-03-30T15:00:00Z").await;
+        let stale = about_a_contract(&tenant, &["+15002340001"]).await;
+        world.advance(minutes(5)).await;
+        assert_eq!((fates(&tenant, &stale).await, campaign(&tenant, &stale).await["blocked_by"].clone()), (vec![untouched()], json!(["register"])));
+        upload(&tenant, "2027-03-30").await;
+        world.advance(minutes(2)).await;
+        assert_eq!(fates(&tenant, &stale).await, [called()]);
+    }
+
+    /// Whose consent makes the register needless is not kept waiting by those who need it.
+    async fn who_needs_no_register_does_not_wait_for_it(world: &mut World) {
+        let tenant = seller(world).await;
+        mid_morning(world).await;
+        contract(&tenant, "+15002340001").await;
+        consent(&tenant.api, "+15002340021", json!({ "tier": "express", "purposes": ["service"] })).await;
+        let path = about_a_contract(&tenant, &["+15002340001", "+15002340021"]).await;
+        world.advance(minutes(2)).await;
+        assert_eq!(fates(&tenant, &path).await, [untouched(), called()]);
+        assert_eq!(campaign(&tenant, &path).await["blocked_by"], json!(["register"]));
+        cancel(world, &tenant, &path).await;
+    }
+
+    /// A register that was deleted holds up like one that never was.
+    async fn a_register_that_is_deleted_holds_up(world: &mut World) {
+        let tenant = seller(world).await;
+        mid_morning(world).await;
+        contract(&tenant, "+15002340001").await;
+        upload(&tenant, "2027-03-02").await;
+        tenant.api.delete("/v1/registers/uk_tps").await;
+        let path = about_a_contract(&tenant, &["+15002340001"]).await;
+        world.advance(seconds(40)).await;
+        assert_eq!((fates(&tenant, &path).await, limiting(&tenant, &path).await), (vec![untouched()], json!("register")));
+        cancel(world, &tenant, &path).await;
+    }
+}
