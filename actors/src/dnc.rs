@@ -259,9 +259,9 @@ pub async fn remove(deps: &Deps, key: TenantScoped<DncId>, reason: String, by: S
         .await
 }
 
-/// Whoever has opted out may be reached again by what they agreed to later, and by nothing else.
+/// Whoever has opted out, here or elsewhere, may be reached again by what they agreed to later, and by nothing else.
 async fn check_agreed_anew(db: &Connection, entry: &Model, at: Moment) -> Result<()> {
-    let (Some(said_no_at), Some(whom)) = (entry.own_wish_at(), barred::whom(entry)) else {
+    let (Some(said_no_at), Some(whom)) = (entry.said_no_at(), barred::whom(entry)) else {
         return Ok(());
     };
     let consents = consent::of_people(db, (entry.tenant_id, entry.env), &[whom.address()]).await?;

@@ -7,6 +7,7 @@ use crate::{
     reconcile::{reconcile, reconcile_unless_quiet},
     registers, retention,
     slices::Slices,
+    voice::standby,
 };
 use entities::{
     Result, boxed, delivery, idempotency,
@@ -105,6 +106,7 @@ pub fn start(deps: &Deps, keys_used: KeysUsed) {
         clear_away(&deps).await
     });
     every(deps, PRUNE_EVERY, "pruning", |deps| async move {
+        standby::sweep(&deps).await;
         retention::installation::prune(&deps).await
     });
     every(deps, WATCH_EVERY, "watching registers", |deps| async move {

@@ -1,5 +1,5 @@
 //! The law around an attempt: what it is, what is known of the people, and what is written of it.
-use crate::{caller_facts::caller_facts, deps::Deps, session::caller_id, voice::standby};
+use crate::{caller_facts::caller_facts, deps::Deps, session::caller_id};
 use entities::{
     Error, Result,
     agent::{self, Definition},
@@ -165,13 +165,10 @@ pub fn body(law: &Law, judged: Judged, is_lawful: bool) -> AttemptBody {
 }
 
 /// What the law wants of a call that is placed: what is spoken in it, and how it may be recorded. `agent`: who talks in it.
-pub fn bind(deps: &Deps, row: &mut session::Model, (legal, judged): (&LegalTerms, &Judged), agent: &Definition) {
+pub fn bind(row: &mut session::Model, (legal, judged): (&LegalTerms, &Judged), agent: &Definition) {
     let person = row.options.legal.take().map(|bound| bound.person).unwrap_or_default();
     row.options.legal = Some(legal.call(&judged.facts, person, true));
     row.options.safe_harbour = legal.safe_harbour(&judged.facts, row.from_number.as_ref(), agent.opt_out.key.as_deref());
-    if let (Some(message), Some(voice)) = (&row.options.safe_harbour, &row.voice_id) {
-        standby::prepare(deps, row.tenant_id, (voice, &legal.language), &message.text);
-    }
 }
 
 /// The same of a talk that nobody was dialled for: a room's, or a call that has come in. `country`: the workspace's, where a room is.

@@ -103,6 +103,11 @@ impl Model {
         let by_source = self.source.is_own_wish().then_some(self.created_at);
         self.opted_out_at.or(by_source)
     }
+
+    /// When the person has last said no, to the service or, as whoever added it says, elsewhere; none: nobody knows that they did.
+    pub fn said_no_at(&self) -> Option<Moment> {
+        self.own_wish_at().max(self.requested_at)
+    }
 }
 
 /// That somebody on the list has said it again. What the entry bars stays as it is, and so does its place among all commits.

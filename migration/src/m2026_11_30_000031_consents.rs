@@ -74,11 +74,12 @@ fn consent_files() -> Vec<ColumnDef> {
         uuid("id").to_owned(),
         uuid("tenant_id").to_owned(),
         boolean("stored").to_owned(),
+        big_integer("bytes").to_owned(),
         big_integer("created_at").to_owned(),
     ]
 }
 
-const STATEMENTS: [&str; 9] = [
+const STATEMENTS: [&str; 11] = [
     "CREATE INDEX consents_tenant ON consents (tenant_id, env, id)",
     // All that there ever were of one person.
     "CREATE INDEX consents_of_number ON consents (tenant_id, env, phone_number, id) WHERE phone_number IS NOT NULL",
@@ -87,7 +88,11 @@ const STATEMENTS: [&str; 9] = [
     "CREATE INDEX consents_number ON consents (tenant_id, env, phone_number) WHERE revoked_at IS NULL AND phone_number IS NOT NULL",
     "CREATE INDEX consents_email ON consents (tenant_id, env, email) WHERE revoked_at IS NULL AND email IS NOT NULL",
     "CREATE UNIQUE INDEX consents_same ON consents (tenant_id, env, fingerprint)",
+    // What proves one is not erased.
+    "CREATE INDEX consents_recording ON consents (recording_id) WHERE recording_id IS NOT NULL",
     "CREATE INDEX consents_given ON consents (given_seq)",
     "CREATE INDEX consents_revoked ON consents (revoked_seq) WHERE revoked_seq IS NOT NULL",
+    // What they take together, without a look at the rows.
+    "CREATE INDEX consent_files_bytes ON consent_files (tenant_id, bytes)",
     "CREATE INDEX consent_files_uploading ON consent_files (created_at) WHERE NOT stored",
 ];

@@ -13,7 +13,7 @@ use actix_web::{
     http::header,
     web::{self, Data},
 };
-use actors::recording::studio;
+use actors::{consent::recordings::check_proves_none, recording::studio};
 use adapters::recording::vault::{self, RangeAsked};
 use entities::{
     Error,
@@ -140,8 +140,9 @@ pub async fn get(state: Data<State>, caller: Caller, Id(id): Id<RecordingId>) ->
     }))
 }
 
-/// DELETE /v1/recordings/{id}
+/// DELETE /v1/recordings/{id}: what proves a consent is kept with it.
 pub async fn delete(state: Data<State>, caller: Caller, Id(id): Id<RecordingId>) -> ApiResult<HttpResponse> {
+    check_proves_none(&state.deps, caller.own(id)).await?;
     state
         .deps
         .router

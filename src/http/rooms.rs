@@ -11,7 +11,10 @@ use actix_web::{
     HttpResponse,
     web::{self, Data},
 };
-use actors::room::{self, New, link};
+use actors::{
+    consent::recordings::check_proves_none,
+    room::{self, New, link},
+};
 use entities::{
     Error,
     ids::{AgentId, ParticipantId, RoomId, SessionId},
@@ -250,6 +253,14 @@ pub async fn hang_up(state: &State, row: &Model, command: SessionCommand) -> Api
 /// DELETE /v1/rooms/{id}: what was said and recorded in it is removed too; what it cost and its events stay.
 pub async fn delete(state: Data<State>, caller: Caller, Id(id): Id<RoomId>) -> ApiResult<HttpResponse> {
     let row = store::load(&state.deps.db.read, caller.own(id)).await?;
+    let talk = match session::load(&state.deps.db.read, row.session()).await {
+        Ok(talk) => Some(talk),
+        Err(Error::NotFound(_)) => None,
+        Err(error) => return Err(error.into()),
+    };
+    if let Some(recording) = talk.and_then(|talk| talk.recording_id) {
+        check_proves_none(&state.deps, caller.own(recording)).await?;
+    }
     room::erase(&state.deps, &row).await?;
     Ok(HttpResponse::NoContent().finish())
 }

@@ -12,7 +12,10 @@ use actix_web::{
     HttpResponse,
     web::{self, Data},
 };
-use actors::session::{self, New, intake::IfClosed};
+use actors::{
+    consent::recordings::check_proves_none,
+    session::{self, New, intake::IfClosed},
+};
 use entities::{
     Error, agent_version,
     ids::{AgentId, ConsentId, SessionId},
@@ -339,6 +342,9 @@ pub async fn delete(state: Data<State>, caller: Caller, Id(id): Id<SessionId>) -
     let row = store::load(&state.deps.db.read, caller.own(id)).await?;
     if row.phase != Phase::Ended {
         return Err(live("be deleted").into());
+    }
+    if let Some(recording) = row.recording_id {
+        check_proves_none(&state.deps, caller.own(recording)).await?;
     }
     session::erase(&state.deps, &row).await?;
     Ok(HttpResponse::NoContent().finish())

@@ -78,7 +78,7 @@ impl Entry {
 
 /// What was agreed to before somebody said no stays taken back, whenever it was recorded, once the entry is taken off the list.
 pub fn still_revoked(entry: &Model, now: Moment) -> Option<Revocation> {
-    let said_no_at = entry.own_wish_at().max(entry.requested_at)?;
+    let said_no_at = entry.said_no_at()?;
     Some(Revocation {
         tenant_id: entry.tenant_id,
         env: entry.env,

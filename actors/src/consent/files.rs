@@ -12,7 +12,10 @@ use entities::{
 };
 use rules::{
     commit::Commit,
-    consent::{evidence::Kind, sha256},
+    consent::{
+        evidence::{Kind, check_room},
+        sha256,
+    },
 };
 
 /// An upload takes minutes; what is not whole after an hour never will be.
@@ -39,10 +42,13 @@ pub async fn attach(
     if is_there(&row, &sha256)? {
         return Ok(row);
     }
+    let bytes = i64::try_from(content.len()).unwrap_or(i64::MAX);
+    check_room(file::bytes_of(&deps.db.read, key.tenant_id).await?, bytes)?;
     let file = File {
         id: deps.ids.next(),
         tenant_id: key.tenant_id,
         stored: false,
+        bytes,
         created_at: deps.clock.now(),
     };
     let mut commit = Commit::default();
@@ -51,7 +57,7 @@ pub async fn attach(
     let evidence = Evidence {
         id: file.id,
         content_type: kind.content_type.into(),
-        bytes: i64::try_from(content.len()).unwrap_or(i64::MAX),
+        bytes,
         sha256,
         added_at: file.created_at,
         added_by: Some(by),

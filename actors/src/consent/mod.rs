@@ -1,20 +1,21 @@
 //! Consents: taking them down, taking them back and, when the law wants them no longer, deleting them.
 pub mod files;
+pub mod recordings;
 
 use crate::{attempts, deps::Deps, dnc};
 use entities::{
     Error, Result, boxed,
     connection::Connection,
     consent::{self, Address, Model, Revocation, Revoked},
-    dnc::{Channels, DncChannel, Source},
+    dnc::{self as barred_list, Channels, DncChannel, Source},
     ids::{ConsentId, DncId, TenantId, TenantScoped},
-    recording,
+    recording::{self, PurgeReason, Status},
     values::{Env, Moment},
 };
 use rules::{
     barred::{Entry, Whom},
     commit::Commit,
-    consent::{Accepted, MOST_OF_A_PERSON, kept},
+    consent::{Accepted, MOST_OF_A_PERSON, is_taken_back, kept},
     law::record::Person,
 };
 
@@ -31,6 +32,7 @@ pub async fn give(deps: &Deps, accepted: Accepted) -> Result<(Model, bool)> {
                     check_not_revoked(&known)?;
                     return Ok(((known, false), Commit::default()));
                 }
+                check_not_taken_back(db, &accepted.row).await?;
                 check_recording(db, &accepted.row).await?;
                 check_room(db, owner, &accepted.row).await?;
                 let mut commit = Commit::default();
@@ -50,18 +52,43 @@ pub(crate) fn check_not_revoked(known: &Model) -> Result<()> {
             kind: "consent",
             state: "revoked",
             command: "be recorded again",
-            hint: "one that was given later is another one; if this one was revoked by mistake, record it anew and say so in `method`",
+            hint: TAKEN_BACK,
         }),
     }
 }
 
+/// The same of one that is not that one to the letter.
+pub(crate) async fn check_not_taken_back(db: &Connection, row: &Model) -> Result<()> {
+    let others = consent::taken_back(db, row).await?;
+    match is_taken_back(row, &others) {
+        false => Ok(()),
+        true => Err(Error::InvalidState {
+            kind: "consent",
+            state: "revoked",
+            command: "be recorded",
+            hint: TAKEN_BACK,
+        }),
+    }
+}
+
+const TAKEN_BACK: &str =
+    "the person has taken back since what they gave to this seller: only a consent that was given later is another one";
+
 pub(crate) async fn check_recording(db: &Connection, row: &Model) -> Result<()> {
     let Some(id) = row.recording_id else { return Ok(()) };
     let found = recording::load(db, TenantScoped::new(row.tenant_id, row.env, id)).await;
-    found.map(drop).map_err(|error| match error {
+    let found = found.map_err(|error| match error {
         Error::NotFound(_) => Error::invalid("recording_id", "is not a recording of this workspace and environment"),
         other => other,
-    })
+    })?;
+    let is_gone = matches!(found.status, Status::Failed | Status::Purged);
+    match is_gone || found.purge_reason == Some(PurgeReason::Deleted) {
+        true => Err(Error::invalid(
+            "recording_id",
+            "has no sound any more, and proves nothing",
+        )),
+        false => Ok(()),
+    }
 }
 
 async fn check_room(db: &Connection, owner: (TenantId, Env), row: &Model) -> Result<()> {
@@ -114,7 +141,8 @@ pub async fn revoke(deps: &Deps, key: TenantScoped<ConsentId>, wish: Wish) -> Re
                 let row = consent::load(db, key).await?;
                 let mut commit = Commit::default();
                 if wish.do_not_call {
-                    for entry in entries(&row, &wish, ids) {
+                    for mut entry in entries(&row, &wish, ids) {
+                        entry.requested_at = asked_at(db, owner, (&row, &entry), now).await?;
                         dnc::place(db, owner, entry, now)
                             .await?
                             .write(&its, &mut commit, None)?;
@@ -154,6 +182,26 @@ pub async fn revoke(deps: &Deps, key: TenantScoped<ConsentId>, wish: Wish) -> Re
         })
         .await?;
     consent::load(&deps.db.read, key).await
+}
+
+/// When the person has asked not to be reached: that was now, if nobody says otherwise. `None`: they have asked before, and this takes
+/// nothing more.
+async fn asked_at(
+    db: &Connection,
+    owner: (TenantId, Env),
+    (row, entry): (&Model, &Entry),
+    now: Moment,
+) -> Result<Option<Moment>> {
+    let takes = entry.channels.iter().any(|channel| row.standing().contain(*channel));
+    if takes || entry.requested_at.is_some() {
+        return Ok(Some(entry.requested_at.unwrap_or(now)));
+    }
+    let known = match &entry.whom {
+        Whom::Number(number) => barred_list::of_number(db, owner, number).await?,
+        Whom::Email(email) => barred_list::of_email(db, owner, email).await?,
+    };
+    let has_asked = known.is_some_and(|known| known.said_no_at().is_some());
+    Ok((!has_asked).then_some(now))
 }
 
 /// Is anything left that this takes back?

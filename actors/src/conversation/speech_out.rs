@@ -66,7 +66,7 @@ pub struct SpeechOut<L> {
     pub keeps_sound: bool,
     /// Nobody has taken over, or the other side is back from holding us, since the last reminder of who speaks.
     pub(super) has_returned: bool,
-    /// Whoever speaks by itself must not say that it is human: the language in which it would.
+    /// Whoever speaks by itself must not say that it is human; in which language the agent speaks.
     pub(super) watched: Option<String>,
 }
 
@@ -198,7 +198,7 @@ impl<L: CallTransport> SpeechOut<L> {
 
     /// Whoever speaks by itself says there what it must not.
     pub(super) fn claims(&self, text: &str) -> bool {
-        claims_in(self.watched.as_deref(), text)
+        claims_in(self.watched.is_some(), text)
     }
 
     /// Says it; words that become known meanwhile are told. `is_live`: they are looked at too, and end it if they must not be said.
@@ -222,7 +222,7 @@ impl<L: CallTransport> SpeechOut<L> {
                 biased;
                 said = &mut saying => return said,
                 () = known.changed() => {
-                    if is_live && !is_stopped && claims_in(self.watched.as_deref(), &known.text) {
+                    if is_live && !is_stopped && claims_in(self.watched.is_some(), &known.text) {
                         is_stopped = true;
                         stop();
                     }
@@ -341,8 +341,8 @@ impl<L: CallTransport> SpeechOut<L> {
 }
 
 /// Nobody who is not watched claims anything.
-fn claims_in(language: Option<&str>, text: &str) -> bool {
-    language.is_some_and(|language| claims::claims_to_be_human(text, language))
+fn claims_in(is_watched: bool, text: &str) -> bool {
+    is_watched && claims::claims_to_be_human(text)
 }
 
 /// What of a sound is gathered for a transport that carries none: five minutes.

@@ -82,7 +82,7 @@ impl Wishes {
         if !self.is_truthful {
             return None;
         }
-        claims::asked(text, &self.language)
+        claims::asked(text)
     }
 }
 

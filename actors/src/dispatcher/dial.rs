@@ -191,7 +191,7 @@ pub async fn dial(
             person,
             ..CallLegal::default()
         });
-        legal::bind(deps, &mut row, (legal, judged), &agent.definition);
+        legal::bind(&mut row, (legal, judged), &agent.definition);
     }
     let (session, effects) = Session::dialed(row, deps.base_url.clone(), at);
     let command = contact::machine::Command::Dispatch {

@@ -1,5 +1,5 @@
 //! The last step of a dispatch: a call, or a message, that is committed leaves at its moment, or not at all.
-use crate::{deps::Deps, leases::Of};
+use crate::{deps::Deps, leases::Of, voice::standby};
 use entities::{
     ids::{SessionId, TenantScoped},
     session as sessions,
@@ -56,7 +56,10 @@ pub fn place(deps: &Deps, session: Session, at: Moment, late: bool) {
     }
     if let Some(carrier) = deps.carriers.of(session.call.env) {
         // An end that comes first keeps it from being dialled at all.
-        deps.calls.place(session.call.id, |leg| carrier.place(deps, leg));
+        deps.calls.place(session.call.id, |leg| {
+            standby::prepare_for(deps, &leg);
+            carrier.place(deps, leg);
+        });
     }
     deps.router.sessions().adopt(session);
 }

@@ -140,7 +140,7 @@ impl State {
         }
         let trunk = self.snapshot.trunks.as_known(row.trunk_id);
         let mut row = row;
-        legal::bind(deps, &mut row, (&legal, &judged), &agent.definition);
+        legal::bind(&mut row, (&legal, &judged), &agent.definition);
         let session = Session::from_row(row, deps.base_url.clone())?;
         let intent = dial::Intent {
             known: self.known,

@@ -37,7 +37,8 @@ impl Job<'_> {
         keep(
             KeptKind::Consents,
             Some(self.kept_consents),
-            "a consent is kept for five years after it was given and after each use, as proof".into(),
+            "a consent is kept for five years after it was given and after each use, as proof, and with it the recording that it names"
+                .into(),
             self.laws(|says| matches!(says, Says::Consent { .. })),
         );
         keep(

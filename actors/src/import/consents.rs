@@ -144,5 +144,6 @@ async fn check_new(db: &Transaction, row: &Model, counts: &HashMap<String, usize
     if giving::people(row).iter().any(is_full) {
         return Err(giving::too_many());
     }
+    giving::check_not_taken_back(db, row).await?;
     giving::check_recording(db, row).await
 }

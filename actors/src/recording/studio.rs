@@ -4,7 +4,7 @@
 //! end every turn is spoken once more, each at its time, by the service's own voice; of an agent that speaks by itself the sound is
 //! kept.
 use super::{origin, sounds::AT_ONCE, spooling::spool_name};
-use crate::deps::Deps;
+use crate::{consent::recordings::proves_until, deps::Deps};
 use adapters::{
     recording::{
         mark::Mark,
@@ -21,7 +21,7 @@ use entities::{
     agent::Channels,
     agent_version,
     ids::{RecordingId, TenantScoped},
-    recording::{self, Model as Recording},
+    recording::{self, Model as Recording, PurgeReason, Status},
     session,
     transcript::{self, Speaker, Turn},
 };
@@ -67,7 +67,7 @@ pub fn erase(deps: &Deps, key: TenantScoped<RecordingId>) {
     deps.jobs.run(&deps.studio.running, key.id, "purge", async move {
         let _stay = stay;
         let command = match erase_all(&its, key).await {
-            Ok(()) => Command::Erased,
+            Ok(command) => command,
             Err(error) => {
                 tracing::warn!(%error, recording = %key.id, "a recording could not be erased; it is tried again");
                 let why = "the recording could not be erased yet".to_owned();
@@ -79,9 +79,16 @@ pub fn erase(deps: &Deps, key: TenantScoped<RecordingId>) {
     });
 }
 
-async fn erase_all(deps: &Deps, key: TenantScoped<RecordingId>) -> Result<()> {
+/// Unless it proves a consent. What somebody wants deleted was looked at then; and without the other side's consent to it it proves none.
+async fn erase_all(deps: &Deps, key: TenantScoped<RecordingId>) -> Result<Command> {
     let studio = &deps.studio;
     let row = recording::load(&deps.db.read, key).await?;
+    if row.purge_reason != Some(PurgeReason::Deleted)
+        && row.status != Status::Failed
+        && let Some(until) = proves_until(deps, key).await?
+    {
+        return Ok(Command::Kept { until });
+    }
     let erased = studio.vault.erase(&name(key)).await;
     erased.map_err(|failure| Error::Unavailable(failure.to_string()))?;
     studio.sounds().remove(&key.id);
@@ -92,7 +99,7 @@ async fn erase_all(deps: &Deps, key: TenantScoped<RecordingId>) -> Result<()> {
         let erased = studio.spools.erase(&spool_name(session)).await;
         erased.map_err(Error::Unavailable)?;
     }
-    Ok(())
+    Ok(Command::Erased)
 }
 
 fn tell(deps: &Deps, key: TenantScoped<RecordingId>, command: Command) {

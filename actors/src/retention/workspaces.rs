@@ -1,7 +1,7 @@
 //! As each workspace says for itself: sessions with all that belongs to them, what was said in them, contacts, messages, lists that
 //! were read in. The workspaces take turns, a slice each: none waits until another's millions are gone.
 use super::{DAY_SECONDS, KEEP_LINKS, before};
-use crate::{deps::Deps, slices::Slices};
+use crate::{consent::recordings::proves_until, deps::Deps, slices::Slices};
 use entities::{
     Error, Result, boxed, campaign,
     connection::Transaction,
@@ -182,7 +182,7 @@ impl Job {
         Ok(Turn::Wrote)
     }
 
-    /// The sound goes first; a session of which there may still be some waits for the next run.
+    /// The sound goes first, unless it proves a consent; a session of which there may still be some waits for the next run.
     async fn sessions(&mut self, deps: &Deps, after: Option<SessionId>) -> Result<Turn> {
         let (owner, before, db) = (self.owner, self.before, &deps.db.read);
         let mut those = session::old(db, owner, before, after, self.slices.rows() as u64).await?;
@@ -195,6 +195,9 @@ impl Job {
         for (session, key) in recording::with_sound(db, &ids).await? {
             retention::still(db, owner.0, self.version).await?;
             heard.insert(session);
+            if proves_until(deps, key).await?.is_some() {
+                continue;
+            }
             match deps.router.recordings().request(key, Command::Delete).await {
                 Ok(_) | Err(Error::NotFound(_)) => {}
                 Err(error) => return Err(error),

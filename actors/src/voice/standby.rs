@@ -1,6 +1,9 @@
 //! The message for a person who has answered and whom no agent takes in time. It is made ahead, in the call's voice, and played from
 //! memory: at that moment neither a model nor a provider is asked for anything.
-use crate::{call::voice, deps::Deps};
+use crate::{
+    call::{leg::Leg, voice},
+    deps::Deps,
+};
 use adapters::{
     recording::messages::MessageKey,
     sound::Pcm,
@@ -18,13 +21,44 @@ const MADE_HERE_WITHIN: Duration = Duration::from_secs(3);
 /// What a machine without a speech program has: nobody would understand a word.
 const TONES: &str = "tones";
 
-/// Makes it ready, in the background, unless it is: when a campaign starts, and when what it says has changed.
-pub fn prepare(deps: &Deps, tenant: TenantId, (voice_id, language): (&str, &str), text: &str) {
+/// One that nobody has needed for so long is removed.
+const KEPT_UNREAD: Duration = Duration::from_secs(30 * 24 * 3600);
+
+/// What a call may need that is placed now.
+pub fn prepare_for(deps: &Deps, leg: &Leg) {
+    let call = &leg.call;
+    if let (Some(message), Some(voice)) = (&call.options.safe_harbour, &call.voice_id) {
+        let language = leg.agent.definition.language.to_string();
+        prepare(deps, call.tenant_id, (voice, &language), &message.text);
+    }
+}
+
+/// Removes what is needed no longer.
+pub async fn sweep(deps: &Deps) {
+    if let Err(error) = deps.standbys.messages.sweep(KEPT_UNREAD).await {
+        tracing::warn!(%error, "messages that nobody needs any more could not be removed");
+    }
+}
+
+/// Makes it ready, in the background, unless it is, or so many are being made.
+fn prepare(deps: &Deps, tenant: TenantId, (voice_id, language): (&str, &str), text: &str) {
     let key = MessageKey::of(voice_id, language, text);
     let its = deps.clone();
     let (voice_id, language, text) = (voice_id.to_owned(), language.to_owned(), text.to_owned());
     let work = async move {
         if its.standbys.messages.read(key).await.is_some() {
+            return Ok(());
+        }
+        let standbys = &its.standbys;
+        let Ok(_place) = standbys.waiting.enter(tenant) else {
+            return Ok(());
+        };
+        let Ok(_turn) = standbys.at_once.acquire().await else {
+            return Ok(());
+        };
+        if !standbys.may_make(tenant, its.clock.now()) {
+            metrics::counter!("callboard_standby_messages_failed_total").increment(1);
+            tracing::warn!(%tenant, "this workspace has had as many messages made today as it may: this machine's voice says the others");
             return Ok(());
         }
         let cast = voice::cast(&its, tenant, speaker(&voice_id), &language).await?;

@@ -20,6 +20,8 @@ pub struct Model {
     pub tenant_id: TenantId,
     /// A consent has it. Else it is on its way into the store, or nobody wants it any more.
     pub stored: bool,
+    /// Of the file, as it was uploaded.
+    pub bytes: i64,
     /// When its upload began.
     pub created_at: Moment,
 }
@@ -33,6 +35,16 @@ pub async fn abandoned(db: &Connection, share: Share, before: Moment, limit: u64
         .filter(Expr::cust("NOT stored"))
         .filter(Column::CreatedAt.lt(before));
     Ok(select.limit(limit).all(db).await?)
+}
+
+/// Bytes of all of a workspace, in both environments, those on their way included.
+#[boxed]
+pub async fn bytes_of(db: &Connection, tenant: TenantId) -> Result<i64> {
+    let select = Entity::find()
+        .select_only()
+        .column_as(Expr::cust("CAST(COALESCE(SUM(bytes), 0) AS BIGINT)"), "bytes")
+        .filter(Column::TenantId.eq(tenant));
+    Ok(select.into_tuple().one(db).await?.unwrap_or(0))
 }
 
 /// No consent's any more.

@@ -5,7 +5,7 @@ use crate::{
     connection::Connection,
     db::Db,
     error::Result,
-    ids::{ConsentId, TenantId, TenantScoped},
+    ids::{ConsentId, RecordingId, TenantId, TenantScoped},
     law::{ConsentTier, Purpose},
     page::{self, Listed, Page},
     values::{E164, Env, Moment, Times},
@@ -184,6 +184,47 @@ pub async fn known(db: &Connection, owner: (TenantId, Env), fingerprints: &[Stri
         found.extend(rows.into_iter().map(|row| (row.fingerprint.clone(), row)));
     }
     Ok(found)
+}
+
+/// Rows that are looked at, of whoever has any number of them.
+const LATEST: u64 = 100;
+
+/// What the person of this consent has given to its seller, and of which something was taken back, the latest first: by the number, and
+/// by the address.
+#[boxed]
+pub async fn taken_back(db: &Connection, of: &Model) -> Result<Vec<Model>> {
+    let select = || {
+        owned(of.tenant_id, of.env)
+            .filter(Expr::cust("revoked_seq IS NOT NULL"))
+            .filter(Column::SellerKey.eq(of.seller_key.as_str()))
+            .order_by(Column::RevokedSeq, Order::Desc)
+            .limit(LATEST)
+    };
+    let mut found = Vec::new();
+    if let Some(number) = &of.phone_number {
+        let of_number = select()
+            .filter(Expr::cust("phone_number IS NOT NULL"))
+            .filter(Column::PhoneNumber.eq(number.clone()));
+        found.extend(of_number.all(db).await?);
+    }
+    if let Some(email) = &of.email {
+        let of_email = select()
+            .filter(Expr::cust("email IS NOT NULL"))
+            .filter(Column::Email.eq(email.as_str()));
+        found.extend(of_email.all(db).await?);
+    }
+    Ok(found)
+}
+
+/// Those that name this recording as their proof, the newest hundred.
+#[boxed]
+pub async fn proved_by(db: &Connection, recording: TenantScoped<RecordingId>) -> Result<Vec<Model>> {
+    let select = owned(recording.tenant_id, recording.env)
+        .filter(Expr::cust("recording_id IS NOT NULL"))
+        .filter(Column::RecordingId.eq(recording.id))
+        .order_by(Column::GivenAt, Order::Desc)
+        .limit(LATEST);
+    Ok(select.all(db).await?)
 }
 
 /// When somebody was last reached by it: so long the law wants it kept. By the record of attempts, whose rows name the consent that

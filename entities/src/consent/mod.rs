@@ -5,7 +5,9 @@ mod find;
 mod revocation;
 pub mod text;
 
-pub use find::{ConsentStatus, Filter, all_after, known, last_seq, last_used, list, of_people, still_stand};
+pub use find::{
+    ConsentStatus, Filter, all_after, known, last_seq, last_used, list, of_people, proved_by, still_stand, taken_back,
+};
 pub use revocation::{Revocation, Revoked, remove, revoke};
 
 use crate::{

@@ -13,7 +13,7 @@ impl AreaCodes {
     pub fn parse(text: &str) -> Result<Self, String> {
         let codes = text.split(',').map(str::trim).map(|code| {
             let is_one = matches!(code.as_bytes(), [b'2'..=b'9', b'0'..=b'9', b'0'..=b'9']);
-            let read = code.parse().ok().filter(|_| is_one);
+            let read = code.parse::<u16>().ok().filter(|_| is_one);
             read.ok_or_else(|| {
                 format!("`{code}` is not an area code: give three digits each, with commas between them")
             })

@@ -183,8 +183,12 @@ on_both! {
             assert!(!row.body.contains("entered_by") && row.content.as_ref().unwrap().contains("entered_by"), "{row:?}");
         }
         // It is not brought back by being recorded again.
-        let refused = tenant.api.post("/v1/consents", consent(&json!({}))).await;
-        assert_eq!(refused.error(), (409, "invalid_state", None));
+        for change in [json!({}), json!({ "method": "Web form" }), json!({ "given_at": "2026-11-02T09:30:00.001Z" })] {
+            let refused = tenant.api.post("/v1/consents", consent(&change)).await;
+            assert_eq!(refused.error(), (409, "invalid_state", None), "{change}");
+        }
+        world.advance(minutes(1)).await;
+        give(&tenant.api, json!({ "given_at": "2027-03-02T13:00:30Z" })).await;
     }
 
     /// 47 CFR 64.1200(d): the entry stays until the person has agreed anew.
@@ -202,8 +206,10 @@ on_both! {
             assert_eq!(live.get("/v1/dnc").await.ok()["data"].as_array().unwrap().len(), 1, "{why}");
         };
         refused("the consent from before was taken back").await;
-        let old = give(&live, json!({ "given_at": "2027-03-02T12:59:59Z", "method": "list of a partner" })).await;
-        refused("recorded later, and given earlier").await;
+        let old = consent(&json!({ "given_at": "2027-03-02T12:59:59Z", "method": "list of a partner" }));
+        assert_eq!(live.post("/v1/consents", old).await.error(), (409, "invalid_state", None), "recorded later, and given earlier");
+        let other = give(&live, json!({ "given_at": "2027-03-02T12:59:59Z", "seller": "Partner" })).await;
+        refused("to another seller, and given earlier").await;
         give(&live, json!({ "given_at": "2027-03-02T13:05:00Z", "channels": ["phone"] })).await;
         refused("the list bars texts, too").await;
         let texts = give(&live, json!({ "given_at": "2027-03-02T13:06:00Z", "channels": ["sms"], "expires_at": "2027-03-02T13:10:00Z" })).await;
@@ -211,9 +217,32 @@ on_both! {
         give(&live, json!({ "given_at": "2027-03-02T13:06:00Z", "channels": ["sms"] })).await;
         assert_eq!(live.delete(&format!("/v1/dnc/{entry}")).await.error(), (422, "validation_failed", Some("reason")));
         assert_eq!(live.delete(&path).await.status, 204);
-        assert_eq!(read(&live, &old).await["status"], "revoked", "what was given before the no stays taken back");
+        assert_eq!(read(&live, &other).await["status"], "revoked", "what was given before the no stays taken back");
         assert_eq!(read(&live, &texts).await["status"], "expired");
         assert_eq!(live.get("/v1/consents?status=valid").await.ok()["data"].as_array().unwrap().len(), 2);
+    }
+
+    /// 47 CFR 64.1200(a)(10): by any reasonable means, so also by letter, or to somebody who takes their consent back.
+    async fn in_live_what_was_asked_elsewhere_ends_only_with_a_newer_consent(world: &mut World) {
+        let tenant = world.tenant().await;
+        let live = live(world, &tenant).await;
+        let id = give(&live, json!({})).await;
+        live.post(&format!("/v1/consents/{id}/revoke"), json!({})).await.ok();
+        let entry = listed(&live).await;
+        assert_eq!((entry["requested_at"].as_str(), &entry["opted_out_at"]), (Some("2027-03-02T13:00:00.000Z"), &json!(null)));
+        let path = format!("/v1/dnc/{}?reason=agreed+anew", entry["id"].as_str().unwrap());
+        assert_eq!(live.delete(&path).await.error(), (409, "invalid_state", None));
+        world.advance(minutes(10)).await;
+        // A second time nothing is asked anew.
+        live.post(&format!("/v1/consents/{id}/revoke"), json!({})).await.ok();
+        assert_eq!(listed(&live).await["requested_at"], entry["requested_at"]);
+        give(&live, json!({ "given_at": "2027-03-02T13:05:00Z" })).await;
+        assert_eq!(live.delete(&path).await.status, 204);
+
+        let letter = json!({ "phone_number": "+15002340002", "requested_at": "2027-03-01T09:00:00Z" });
+        let entry = live.post("/v1/dnc", letter).await.ok();
+        let path = format!("/v1/dnc/{}?reason=a+mistake", entry["id"].as_str().unwrap());
+        assert_eq!(live.delete(&path).await.error(), (409, "invalid_state", None));
     }
 
     /// Whoever had put them on the list before: what they say themselves counts.
@@ -261,20 +290,21 @@ on_both! {
             "+15002340003,,Acme,phone,marketing,express,desk,2030-11-02T09:30:00Z,",
             "+15002340007,,Acme Ltd.,phone,marketing,express,desk,2026-11-02T09:30:00Z,",
             "+15002340004,,Acme,phone,marketing,express,desk,2026-11-02T09:30:00Z,,too much",
+            "+15002340007,,Acme Ltd.,phone,marketing,express,at the desk,2026-11-02T09:30:00Z,",
         ];
         let csv = format!("{HEADER}\n{}\n", rows.join("\n"));
         let (counts, refused) = import(world, &tenant, &csv).await;
-        assert_eq!(counts, json!([2, 1, 8]));
+        assert_eq!(counts, json!([2, 1, 9]));
         let refused: Vec<_> = refused.iter().map(|(line, code, param)| (*line, &**code, param.as_deref())).collect();
         assert_eq!(refused, [
             (5, "validation_failed", Some("phone_number")), (6, "validation_failed", Some("seller")), (7, "validation_failed", Some("channels[0]")),
             (8, "validation_failed", Some("given_at")), (9, "validation_failed", Some("request_copy")), (10, "validation_failed", Some("given_at")),
-            (11, "invalid_state", None), (12, "validation_failed", None),
+            (11, "invalid_state", None), (12, "validation_failed", None), (13, "invalid_state", None),
         ]);
         assert_eq!(read(&tenant.api, &revoked).await["status"], "revoked", "no list brings back what was taken back");
         // A second time brings nothing new.
         let (counts, _) = import(world, &tenant, &csv).await;
-        assert_eq!(counts, json!([0, 3, 8]));
+        assert_eq!(counts, json!([0, 3, 9]));
         assert_eq!(world.rows("consents").await, 3);
     }
 

@@ -7,6 +7,7 @@ use std::{
     fs::{self, DirBuilder, OpenOptions},
     io::{self, Write},
     path::{Path, PathBuf},
+    time::{Duration, SystemTime},
 };
 
 /// What is said, by whom and in which language.
@@ -38,6 +39,8 @@ pub struct Messages(PathBuf);
 
 /// Bytes of one, at most: more than a minute at the highest rate. What is longer is none of ours.
 const MOST_BYTES: usize = 8 * 1024 * 1024;
+/// One that is read is as good as new: this is noted so often, by the machine's clock.
+const RENEWED_AFTER: Duration = Duration::from_secs(24 * 3600);
 /// Samples per second that a voice may have.
 const RATES: std::ops::RangeInclusive<u32> = 8_000..=48_000;
 
@@ -56,8 +59,19 @@ impl Messages {
     /// `None`: it is not there, or cannot be read.
     pub async fn read(&self, key: MessageKey) -> Option<Pcm> {
         let file = self.file(key);
-        let read = tokio::task::spawn_blocking(move || fs::read(file)).await;
-        parse(&read.ok()?.ok()?)
+        let read = tokio::task::spawn_blocking(move || {
+            let bytes = fs::read(&file)?;
+            renew(&file);
+            Ok::<_, io::Error>(bytes)
+        });
+        parse(&read.await.ok()?.ok()?)
+    }
+
+    /// Removes those that nobody has read for so long.
+    pub async fn sweep(&self, unread_for: Duration) -> io::Result<()> {
+        let folder = self.0.clone();
+        let swept = tokio::task::spawn_blocking(move || sweep(&folder, unread_for)).await;
+        swept.map_err(io::Error::other)?
     }
 
     /// Whole or not at all. An empty one is not kept.
@@ -90,6 +104,37 @@ fn write(folder: &Path, file: &Path, bytes: &[u8]) -> io::Result<()> {
     fs::rename(&new, file)
 }
 
+/// Since it was written, or renewed; zero where that is not known.
+fn age(file: &Path) -> Duration {
+    let written = fs::metadata(file).and_then(|known| known.modified()).ok();
+    written.and_then(|at| at.elapsed().ok()).unwrap_or_default()
+}
+
+/// One that cannot be is made again some day.
+fn renew(file: &Path) {
+    if age(file) > RENEWED_AFTER
+        && let Ok(opened) = OpenOptions::new().append(true).open(file)
+        && let Err(error) = opened.set_modified(SystemTime::now())
+    {
+        tracing::debug!(%error, "a message that stands ready could not be marked as read");
+    }
+}
+
+fn sweep(folder: &Path, unread_for: Duration) -> io::Result<()> {
+    let entries = match fs::read_dir(folder) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        entries => entries?,
+    };
+    for entry in entries {
+        let file = entry?.path();
+        let is_ours = matches!(file.extension().and_then(|ending| ending.to_str()), Some("pcm" | "new"));
+        if is_ours && age(&file) > unread_for {
+            fs::remove_file(&file)?;
+        }
+    }
+    Ok(())
+}
+
 /// The rate, then the samples, 16 bits each, little endian.
 fn parse(bytes: &[u8]) -> Option<Pcm> {
     if bytes.len() > MOST_BYTES {
@@ -107,6 +152,30 @@ fn parse(bytes: &[u8]) -> Option<Pcm> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[tokio::test]
+    async fn what_nobody_has_read_for_long_is_removed_and_nothing_else() {
+        const DAY: Duration = Duration::from_secs(24 * 3600);
+        let folder = tempfile::tempdir().unwrap();
+        let messages = Messages::beside(&folder.path().join("spool"));
+        messages.sweep(30 * DAY).await.unwrap();
+        let sound = Pcm::new(8_000, vec![1, 2]);
+        let [read, unread, fresh] = ["read", "unread", "fresh"].map(|text| MessageKey::of("alloy", "en", text));
+        for key in [read, unread, fresh] {
+            messages.write(key, &sound).await.unwrap();
+        }
+        let foreign = messages.0.join("somebody.elses");
+        fs::write(&foreign, "x").unwrap();
+        for file in [messages.file(read), messages.file(unread), foreign.clone()] {
+            let opened = OpenOptions::new().append(true).open(file).unwrap();
+            opened.set_modified(SystemTime::now() - 31 * DAY).unwrap();
+        }
+        assert!(messages.read(read).await.is_some());
+        messages.sweep(30 * DAY).await.unwrap();
+        assert!(messages.read(read).await.is_some() && messages.read(fresh).await.is_some());
+        assert_eq!(messages.read(unread).await, None);
+        assert!(foreign.exists());
+    }
 
     #[tokio::test]
     async fn a_message_is_read_as_it_was_written_and_damage_is_none() {

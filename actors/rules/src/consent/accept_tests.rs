@@ -1,5 +1,6 @@
 //! What is taken down and what is refused, each with the field that is wrong.
 use super::*;
+use entities::consent::Withdrawal;
 use uuid::Uuid;
 
 const NOW: &str = "2026-11-30T12:00:00Z";
@@ -308,5 +309,68 @@ fn a_request_from_elsewhere_is_from_the_last_year_and_is_late_after_five_days() 
             expected == Some(true),
             "{when}"
         );
+    }
+}
+
+/// No list brings back what was taken back, with another word or another moment in it.
+#[test]
+fn what_was_taken_back_is_not_given_before_that() {
+    let withdrawn = |channel, at_text: &str| {
+        let mut row = accepted(json!({ "channels": ["phone", "sms", "email"] })).row;
+        row.withdrawals = Withdrawals(vec![Withdrawal {
+            channel,
+            at: at(at_text),
+            seq: 7,
+            by: Some("ann@example.com".into()),
+            reason: "by letter".into(),
+        }]);
+        row
+    };
+    let phone = || withdrawn(DncChannel::Phone, "2026-11-10T09:00:00Z");
+    for (name, change, other, expected) in [
+        ("the same", json!({}), phone(), true),
+        ("another word", json!({ "method": "Web form" }), phone(), true),
+        (
+            "a moment later",
+            json!({ "given_at": "2026-11-01T09:00:00.001Z" }),
+            phone(),
+            true,
+        ),
+        (
+            "in that moment",
+            json!({ "given_at": "2026-11-10T09:00:00Z" }),
+            phone(),
+            true,
+        ),
+        (
+            "after it",
+            json!({ "given_at": "2026-11-10T09:00:00.001Z" }),
+            phone(),
+            false,
+        ),
+        ("for another channel", json!({ "channels": ["sms"] }), phone(), false),
+        ("to another seller", json!({ "seller": "Acme Inc." }), phone(), false),
+        (
+            "of another number",
+            json!({ "phone_number": "(202) 555-0124" }),
+            phone(),
+            false,
+        ),
+        (
+            "with another address",
+            json!({ "email": "bob@example.com" }),
+            phone(),
+            true,
+        ),
+        (
+            "by e-mail",
+            json!({ "channels": ["email"], "phone_number": null }),
+            withdrawn(DncChannel::Email, "2026-11-10T09:00:00Z"),
+            true,
+        ),
+    ] {
+        let given = accepted(change).row;
+        assert_eq!(is_taken_back(&given, &[other]), expected, "{name}");
+        assert!(!is_taken_back(&given, &[]), "{name}");
     }
 }

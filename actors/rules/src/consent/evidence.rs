@@ -1,7 +1,21 @@
 //! Files that prove a consent: which kinds are taken, and whether a file is what it says it is.
+use entities::{Error, Result};
 
 /// Bytes of one file.
 pub const MAX_FILE: usize = 10 * 1024 * 1024;
+/// Of all files of a workspace: they are kept for years, in the operator's store.
+pub const MAX_OF_WORKSPACE: i64 = 10 * 1024 * 1024 * 1024;
+
+/// May one more of so many bytes be stored, where there are that many?
+pub fn check_room(stored: i64, more: i64) -> Result<()> {
+    match stored.saturating_add(more) <= MAX_OF_WORKSPACE {
+        true => Ok(()),
+        false => Err(Error::PlanLimit(format!(
+            "the evidence of a workspace takes at most {MAX_OF_WORKSPACE} bytes, and there are {stored}: delete consents that need not be \
+             kept any more, or send a smaller file"
+        ))),
+    }
+}
 
 /// A kind of file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,7 +64,7 @@ pub fn stored(content_type: &str) -> Kind {
 }
 
 /// Does the file begin as that kind does? So nothing is handed out as what it is not.
-pub fn check(kind: Kind, file: &[u8]) -> Result<(), String> {
+pub fn check(kind: Kind, file: &[u8]) -> std::result::Result<(), String> {
     if file.is_empty() {
         return Err("the file is empty".into());
     }
@@ -121,6 +135,19 @@ mod tests {
         assert!(check(TEXT, &[0xff, 0xfe]).is_err());
         assert!(check(TEXT, &vec![b'a'; MAX_FILE]).is_ok());
         assert!(check(TEXT, &vec![b'a'; MAX_FILE + 1]).is_err());
+    }
+
+    #[test]
+    fn a_workspace_fills_no_store() {
+        for (stored, more, fits) in [
+            (0, MAX_OF_WORKSPACE, true),
+            (MAX_OF_WORKSPACE - 5, 5, true),
+            (MAX_OF_WORKSPACE - 5, 6, false),
+            (MAX_OF_WORKSPACE, 1, false),
+            (MAX_OF_WORKSPACE, i64::MAX, false),
+        ] {
+            assert_eq!(check_room(stored, more).is_ok(), fits, "{stored} {more}");
+        }
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! Whether a person speaks: what people ask about that, and what a model says of itself.
 //!
 //! Told by words alone, as the wishes are ([`super::phrases`]): each language has a file of phrases in `claims/phrases/`, and sentences
-//! with their near misses in `claims/cases/`. A model's words are looked at before they are said: a sentence that claims to be human is
+//! with their near misses in `claims/cases/`. All of them are looked through, whatever the agent speaks: people ask in their own
+//! language, and models answer in it. So no phrase may mean anything else in another one: the tests ask each sentence of all. A model's words are looked at before they are said: a sentence that claims to be human is
 //! replaced by the truth. Who speaks by itself is looked at while it speaks.
 use super::{
     disclosure::Asked,
@@ -16,7 +17,7 @@ use std::{collections::HashMap, sync::LazyLock};
 
 type Lists = HashMap<&'static str, Phrases>;
 
-/// Each is read when it is first asked for.
+/// Read when something is first asked.
 static LISTS: [(&str, LazyLock<Lists>); 9] = [
     (
         "en",
@@ -63,20 +64,18 @@ const LONGEST_OPEN: usize = 500;
 /// Claims of one answer that are told of.
 const MOST_TOLD: usize = 4;
 
-/// In the speaker's own words, in the language or in English.
-fn has(section: &str, speech: &Speech, language: &str) -> bool {
-    let primary = phrases::primary(language);
-    let counts = |own: &str| own == primary || own == "en";
-    LISTS.iter().filter(|(own, _)| counts(own)).any(|(_, lists)| {
+/// In the speaker's own words, in whatever language.
+fn has(section: &str, speech: &Speech) -> bool {
+    LISTS.iter().any(|(_, lists)| {
         let found = lists.get(section).map_or_else(Vec::new, |phrases| phrases.find(speech));
         found.iter().any(|span| !speech.quotes(span.start, span.end))
     })
 }
 
 /// Does somebody ask whether a machine speaks?
-pub fn asked(text: &str, language: &str) -> Option<Asked> {
+pub fn asked(text: &str) -> Option<Asked> {
     let speech = Speech::of(text);
-    match (has("machine", &speech, language), has("human", &speech, language)) {
+    match (has("machine", &speech), has("human", &speech)) {
         (true, true) => Some(Asked::Either),
         (true, false) => Some(Asked::IsMachine),
         (false, true) => Some(Asked::IsHuman),
@@ -85,13 +84,14 @@ pub fn asked(text: &str, language: &str) -> Option<Asked> {
 }
 
 /// Does whoever says this say that it is a person, or no machine?
-pub fn claims_to_be_human(text: &str, language: &str) -> bool {
-    has("claim", &Speech::of(text), language)
+pub fn claims_to_be_human(text: &str) -> bool {
+    has("claim", &Speech::of(text))
 }
 
 /// Looks at the texts of one answer of a model, in their order, before they are said.
 #[derive(Debug)]
 pub struct Watch {
+    /// In which a plain yes or no is looked for, beside English.
     language: String,
     /// What is said instead.
     truth: String,
@@ -143,8 +143,8 @@ impl Watch {
 
     /// By itself, or with what it goes on from.
     fn is_claim(&self, sentence: &str) -> bool {
-        let claims = |text: &str| claims_to_be_human(text, &self.language);
-        claims(sentence) || (!self.open.is_empty() && claims(&format!("{} {sentence}", self.open)))
+        claims_to_be_human(sentence)
+            || (!self.open.is_empty() && claims_to_be_human(&format!("{} {sentence}", self.open)))
     }
 
     fn follow(&mut self, sentence: &str) {

@@ -15,11 +15,11 @@ const CASES: [(&str, &str); 9] = [
 /// What people ask, and what only sounds like it; then what a model must not say, and what only sounds like it.
 const HEADINGS: [&str; 6] = ["machine", "human", "either", "neither", "claim", "true"];
 
-fn judged(heading: &str, sentence: &str, language: &str) -> &'static str {
+fn judged(heading: &str, sentence: &str) -> &'static str {
     match heading {
-        "claim" | "true" if claims_to_be_human(sentence, language) => "claim",
+        "claim" | "true" if claims_to_be_human(sentence) => "claim",
         "claim" | "true" => "true",
-        _ => match asked(sentence, language) {
+        _ => match asked(sentence) {
             Some(Asked::IsMachine) => "machine",
             Some(Asked::IsHuman) => "human",
             Some(Asked::Either) => "either",
@@ -40,7 +40,7 @@ fn every_sentence_is_understood_in_every_language() {
                 continue;
             }
             *counts.entry(heading).or_default() += 1;
-            let judged = judged(heading, line, language);
+            let judged = judged(heading, line);
             if judged != heading {
                 wrong.push(format!("{language} {heading}, not {judged}: {line}"));
             }
@@ -62,14 +62,21 @@ fn the_lists_have_no_faults() {
     }
 }
 
-/// A language without a list is heard in English only.
+/// The cases ask each sentence of all lists; these are of two languages at once.
 #[test]
-fn english_counts_everywhere_and_quotes_nowhere() {
-    assert_eq!(asked("Are you a robot?", "ja-JP"), Some(Asked::IsMachine));
-    assert_eq!(asked("Are you a robot?", "de-DE"), Some(Asked::IsMachine));
-    assert_eq!(asked("Sind Sie ein Roboter?", "fr-FR"), None);
-    assert!(claims_to_be_human("I'm human.", "pl"));
-    assert!(!claims_to_be_human("My son said \"I'm a real person\" to it.", "en"));
+fn every_language_counts_and_quotes_nowhere() {
+    assert_eq!(asked("Sorry, ¿eres un robot?"), Some(Asked::IsMachine));
+    assert_eq!(asked("Excuse me, sind Sie ein Roboter?"), Some(Asked::IsMachine));
+    assert!(claims_to_be_human("Of course not: soy una persona real."));
+    assert!(!claims_to_be_human("My son said \"I'm a real person\" to it."));
+}
+
+/// Whatever the agent speaks, in what it says a claim of another language is none the less one.
+#[test]
+fn a_model_that_changes_its_language_says_the_truth() {
+    for text in ["Ich bin ein Mensch.", "No soy un robot.", "Je suis humain."] {
+        assert_eq!(watch(false).look(text).as_deref(), Some(TRUTH), "{text}");
+    }
 }
 
 const TRUTH: &str = "I am an AI.";

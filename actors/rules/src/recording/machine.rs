@@ -36,6 +36,10 @@ pub enum Command {
     EraseFailed {
         why: String,
     },
+    /// It proves a consent that must be kept until then.
+    Kept {
+        until: Moment,
+    },
     /// It must be gone: the API wants that, or the other side never agreed to it, which was understood only after the call.
     Delete,
     /// The other side wants no more calls, which was understood only after the call: it is kept until then at most.
@@ -83,6 +87,7 @@ pub fn transition(row: Recording, command: Command, now: Moment) -> (Recording, 
         (Processing, Command::StoreFailed { why, .. } | Command::NoSound { why }) => give_up(row, why),
         (Completed | PendingPurge | Failed, Command::Erased) => purge(row, now),
         (Completed | PendingPurge | Failed, Command::EraseFailed { why }) => (again(row, why, now), Vec::new()),
+        (Completed | PendingPurge | Failed, Command::Kept { until }) => (keep(row, until), Vec::new()),
         (Processing, Command::Delete) => (at_once(doom(row, now), now), Vec::new()),
         (Completed | PendingPurge | Failed, Command::Delete) => {
             let key = row.key();
@@ -91,7 +96,7 @@ pub fn transition(row: Recording, command: Command, now: Moment) -> (Recording, 
         (Processing | Completed, Command::OptOut { purge_after }) if is_kept(&row) => opt_out(row, purge_after),
         // Ticks come early, and work that was done twice reports twice: no change, not an error.
         (Processing | Completed | PendingPurge | Failed | Purged, Command::Tick)
-        | (Processing, Command::Erased | Command::EraseFailed { .. })
+        | (Processing, Command::Erased | Command::EraseFailed { .. } | Command::Kept { .. })
         | (
             Completed | PendingPurge | Failed,
             Command::Stored(_) | Command::StoreFailed { .. } | Command::NoSound { .. },
@@ -104,6 +109,7 @@ pub fn transition(row: Recording, command: Command, now: Moment) -> (Recording, 
             | Command::NoSound { .. }
             | Command::Erased
             | Command::EraseFailed { .. }
+            | Command::Kept { .. }
             | Command::Delete
             | Command::OptOut { .. },
         ) => (row, Vec::new()),
@@ -171,6 +177,14 @@ fn doom(mut row: Recording, now: Moment) -> Recording {
         .purge_reason
         .filter(|why| *why == PurgeReason::OptOut)
         .or(Some(PurgeReason::Deleted));
+    row
+}
+
+/// Whoever has to prove the consent must be able to hear it.
+fn keep(mut row: Recording, until: Moment) -> Recording {
+    row.purge_after = Some(until);
+    row.wake_at = Some(until);
+    (row.tries, row.error) = (0, None);
     row
 }
 

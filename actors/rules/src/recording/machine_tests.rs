@@ -103,6 +103,11 @@ fn erase_failed() -> Command {
     Command::EraseFailed { why }
 }
 
+fn kept() -> Command {
+    let until = at(2_000 * DAY);
+    Command::Kept { until }
+}
+
 /// Understood after the call: kept for a week.
 fn opt_out() -> Command {
     let purge_after = at(7 * DAY);
@@ -159,7 +164,8 @@ fn commands() -> Vec<Command> {
             StoreFailed { .. } => no_sound(),
             NoSound { .. } => Erased,
             Erased => erase_failed(),
-            EraseFailed { .. } => Delete,
+            EraseFailed { .. } => kept(),
+            Kept { .. } => Delete,
             Delete => opt_out(),
             OptOut { .. } => return None,
         })
@@ -222,6 +228,11 @@ fn table() -> Vec<Line> {
         (&["failed, opted out"], Tick, 7 * DAY, To(Failed, Some(7 * DAY + 300), "EraseSound")),
         (KEPT, erase_failed(), 40 * DAY, To(Failed, Some(40 * DAY + 10), "")), // the status is as it was: see `check`
 
+        // what proves a consent is kept with it; the status is as it was, too
+        (KEPT, kept(), 40 * DAY, To(Failed, Some(2_000 * DAY), "")),
+        (WAITS, kept(), 110, Unchanged),
+        (PURGED, kept(), 999 * DAY, Unchanged),
+
         // -> purged; told only after an opt-out
         (&["completed", "completed, for 30 days", "stored, deleted", "failed"], Erased, 40 * DAY, To(Purged, None, "")),
         (&["opted out", "failed, opted out"], Erased, 8 * DAY, To(Purged, None, "session.opt_out_recording_purged")),
@@ -270,7 +281,7 @@ fn kinds(effects: &[Effect]) -> Vec<String> {
 
 fn check(row: Recording, command: Command, now: Moment, expected: Expected) {
     let line = format!("{:?} + {command:?} at {now}", row.status);
-    let stays = matches!(command, Command::EraseFailed { .. });
+    let stays = matches!(command, Command::EraseFailed { .. } | Command::Kept { .. });
     let (after, effects) = transition(row.clone(), command, now);
     match expected {
         To(status, wake_at, wanted) => {
