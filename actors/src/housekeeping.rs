@@ -117,10 +117,15 @@ pub fn start(deps: &Deps, keys_used: KeysUsed) {
     every(deps, RETAIN_EVERY, "pruning of workspaces", |deps| async move {
         retention::workspaces::prune(&deps).await
     });
-    every(deps, RETAIN_EVERY, "signing and pruning of the record", |deps| async move {
-        attempts::heads::sign(&deps).await?;
-        attempts::retention::prune(&deps).await
-    });
+    every(
+        deps,
+        RETAIN_EVERY,
+        "signing and pruning of the record",
+        |deps| async move {
+            attempts::heads::sign(&deps).await?;
+            attempts::retention::prune(&deps).await
+        },
+    );
 }
 
 fn every<F, Fut>(deps: &Deps, period: Duration, what: &'static str, work: F)

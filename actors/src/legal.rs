@@ -114,7 +114,11 @@ pub async fn of_plan(
         channel: plan.channel.dnc(),
         legal: plan.legal(),
         language: agent.map(|agent| agent.language.to_string()).unwrap_or_default(),
-        voice_id: plan.voice_id.as_deref().or(agent.and_then(|agent| agent.voice_id.as_deref())).map(str::to_owned),
+        voice_id: plan
+            .voice_id
+            .as_deref()
+            .or(agent.and_then(|agent| agent.voice_id.as_deref()))
+            .map(str::to_owned),
         ring_seconds: match plan.channel {
             Channel::Phone => RING_TIMEOUT_SECONDS,
             Channel::Sms | Channel::Email => 0,
@@ -168,7 +172,8 @@ pub fn body(law: &Law, judged: Judged, is_lawful: bool) -> AttemptBody {
 pub fn bind(row: &mut session::Model, (legal, judged): (&LegalTerms, &Judged), agent: &Definition) {
     let person = row.options.legal.take().map(|bound| bound.person).unwrap_or_default();
     row.options.legal = Some(legal.call(&judged.facts, person, true));
-    row.options.safe_harbour = legal.safe_harbour(&judged.facts, row.from_number.as_ref(), agent.opt_out.key.as_deref());
+    row.options.safe_harbour =
+        legal.safe_harbour(&judged.facts, row.from_number.as_ref(), agent.opt_out.key.as_deref());
 }
 
 /// The same of a talk that nobody was dialled for: a room's, or a call that has come in. `country`: the workspace's, where a room is.
@@ -217,7 +222,9 @@ pub fn permits(legal: &LegalTerms, judged: &Judged, is_for_later: bool) -> Resul
     let rule = legal.law.rule(&asked.rule);
     Err(Error::ComplianceBlocked {
         rule: asked.rule.clone(),
-        reason: rule.map(|rule| format!("{}: {}", rule.title, rule.mend)).unwrap_or_default(),
+        reason: rule
+            .map(|rule| format!("{}: {}", rule.title, rule.mend))
+            .unwrap_or_default(),
     })
 }
 
@@ -232,7 +239,9 @@ pub fn can_start(legal: &LegalTerms, groups: &[String], now: Moment) -> Result<(
         let facts = legal.facts_of_places(hours::places_part(group), now);
         let kinds = [GateKind::CallerId, GateKind::Disclosure];
         let judgement = legal.judge(&facts);
-        let bar = kinds.into_iter().find_map(|kind| judgement.worst_of(kind).filter(|asked| asked.verdict.is_no()));
+        let bar = kinds
+            .into_iter()
+            .find_map(|kind| judgement.worst_of(kind).filter(|asked| asked.verdict.is_no()));
         match bar {
             None => return Ok(()),
             Some(asked) => first = first.or(Some(asked.rule.clone())),
@@ -243,7 +252,9 @@ pub fn can_start(legal: &LegalTerms, groups: &[String], now: Moment) -> Result<(
     };
     let found = legal.law.rule(&rule);
     Err(Error::ComplianceBlocked {
-        reason: found.map(|found| format!("{}: {}", found.title, found.mend)).unwrap_or_default(),
+        reason: found
+            .map(|found| format!("{}: {}", found.title, found.mend))
+            .unwrap_or_default(),
         rule,
     })
 }

@@ -3,7 +3,8 @@
 //!
 //! A service at rest is not asked everything each time: see [`reconcile_unless_quiet`].
 use crate::{
-    attempts::exports, caller_health,
+    attempts::exports,
+    caller_health,
     campaign::{actor::check_drained, review},
     consent::files,
     credits::{grants, payments},

@@ -106,7 +106,7 @@ impl Model {
 
     /// When the person has last said no, to the service or, as whoever added it says, elsewhere; none: nobody knows that they did.
     pub fn said_no_at(&self) -> Option<Moment> {
-        self.own_wish_at().max(self.requested_at)
+        Ord::max(self.own_wish_at(), self.requested_at)
     }
 }
 

@@ -13,7 +13,10 @@ use crate::{
     workspace_lease::{self, Share},
 };
 use schemars::JsonSchema;
-use sea_orm::{Condition, DeriveActiveEnum, EnumIter, FromJsonQueryResult, QuerySelect, QueryTrait, entity::prelude::*, sea_query::Expr};
+use sea_orm::{
+    Condition, DeriveActiveEnum, EnumIter, FromJsonQueryResult, QuerySelect, QueryTrait, entity::prelude::*,
+    sea_query::Expr,
+};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 

@@ -23,7 +23,9 @@ impl Settings {
             return Err(bad(format!("is larger than {MOST_BYTES} bytes")));
         }
         let text = std::fs::read_to_string(path).map_err(|error| bad(error.to_string()))?;
-        let operator = law::pack().tighten(path, &text).map_err(|error| bad(error.to_string()))?;
+        let operator = law::pack()
+            .tighten(path, &text)
+            .map_err(|error| bad(error.to_string()))?;
         Ok(Arc::new(Law::new(law::pack(), Some(operator))))
     }
 }

@@ -116,7 +116,13 @@ impl Rule {
             Rule::CallerId => Some(GateKind::CallerId),
             Rule::Disclosure => Some(GateKind::Disclosure),
             Rule::Abandonment => Some(GateKind::Abandonment),
-            Rule::Number | Rule::Dnc | Rule::Suspension | Rule::Credits | Rule::NotBefore | Rule::Caps | Rule::Hours => None,
+            Rule::Number
+            | Rule::Dnc
+            | Rule::Suspension
+            | Rule::Credits
+            | Rule::NotBefore
+            | Rule::Caps
+            | Rule::Hours => None,
         }
     }
 }
@@ -231,7 +237,11 @@ fn capped(record: &ContactRecord, terms: &Terms<'_>, now: Moment) -> Verdict {
 
 /// What the law says of that, where it binds. It was asked some time ago, or for another moment: a wait may be over.
 fn lawful(record: &ContactRecord, kind: GateKind, now: Moment) -> Verdict {
-    match record.judgement.as_ref().and_then(|judgement| judgement.verdict_of(kind)) {
+    match record
+        .judgement
+        .as_ref()
+        .and_then(|judgement| judgement.verdict_of(kind))
+    {
         None | Some(law::Verdict::Yes | law::Verdict::Overridden) => Verdict::Yes,
         Some(law::Verdict::Wait(Some(until))) if until <= now => Verdict::Yes,
         Some(law::Verdict::Wait(until)) => Verdict::Wait(until),

@@ -82,7 +82,9 @@ async fn abandonment_limits(
     let due = contact::due_zones(&deps.db.read, campaign.id).await?;
     let groups: BTreeSet<&String> = fresh.iter().chain(&due).collect();
     let now = deps.clock.now();
-    let limits = groups.into_iter().flat_map(|group| legal.abandonment_limits(&hours::places_part(group), now));
+    let limits = groups
+        .into_iter()
+        .flat_map(|group| legal.abandonment_limits(&hours::places_part(group), now));
     let limits: BTreeSet<AbandonmentLimit> = limits.collect();
     Ok(limits.into_iter().collect())
 }

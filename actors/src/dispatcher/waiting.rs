@@ -111,7 +111,14 @@ impl State {
             None => legal::of_call(deps, &deps.db.read, &row, &agent.definition.language).await?,
         };
         let asked = Asked::called(whom.clone(), &row.person(), row.timezone);
-        legal::learn(deps, whose.owner, &legal, std::slice::from_ref(&asked), (&mut people, now)).await?;
+        legal::learn(
+            deps,
+            whose.owner,
+            &legal,
+            std::slice::from_ref(&asked),
+            (&mut people, now),
+        )
+        .await?;
         let mut record = people.remove(&whom).unwrap_or_default();
         let judged = legal.judged(asked.whom(), &record, row.from_number.as_ref(), at);
         let behind_ms = deps.clock.times().behind_ms();

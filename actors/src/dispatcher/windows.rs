@@ -98,7 +98,9 @@ impl Reading<'_> {
         };
         let mut people = people(self.deps, &self.deps.db.read, whose, addresses, self.now).await?;
         if let Some(legal) = &queue.legal {
-            let known = contacts.iter().filter_map(|contact| Some((contact, queue.address_of(contact)?)));
+            let known = contacts
+                .iter()
+                .filter_map(|contact| Some((contact, queue.address_of(contact)?)));
             let known: Vec<_> = known.map(|(contact, address)| Asked::of(contact, address)).collect();
             legal::learn(self.deps, whose.owner, legal, &known, (&mut people, self.now)).await?;
         }

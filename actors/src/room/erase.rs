@@ -1,10 +1,6 @@
 //! A room that has ended goes, and what was said in it. What it cost and its events stay.
 use crate::{deps::Deps, session};
-use entities::{
-    Error, Result, boxed,
-    room::Model,
-    session as talks,
-};
+use entities::{Error, Result, boxed, room::Model, session as talks};
 use rules::room::machine::Command;
 
 /// `InvalidState`: it has not ended.

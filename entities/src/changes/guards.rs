@@ -1,9 +1,9 @@
 //! What must hold inside the transaction that commits: the law, and what somebody has decided by.
 use crate::{
     abandonment::AbandonmentLimit,
-    api_key, boxed, campaign, campaign_hour, consent,
+    api_key, boxed, campaign, campaign_hour,
     connection::Transaction,
-    dial, dispatch_block, dispatch_pause, dnc,
+    consent, dial, dispatch_block, dispatch_pause, dnc,
     error::{Error, Result},
     ids::{ApiKeyId, CampaignId, ConsentId, RegisterId, SessionId, TenantId, TrunkId},
     legal_identity, message_send, number, register, rest, session, sip_trunk, tally, tenant,
@@ -255,7 +255,11 @@ async fn check_lawful(db: &Transaction, attempts: &[&Lawful], now: Times) -> Res
     if !attempts.iter().all(in_force) {
         return Err(Error::Stale);
     }
-    for (tenant, version) in attempts.iter().map(|attempt| (attempt.tenant_id, attempt.identity_version)).collect::<BTreeSet<_>>() {
+    for (tenant, version) in attempts
+        .iter()
+        .map(|attempt| (attempt.tenant_id, attempt.identity_version))
+        .collect::<BTreeSet<_>>()
+    {
         if !legal_identity::is_current(db, tenant, version).await? {
             return Err(Error::Stale);
         }
@@ -266,7 +270,10 @@ async fn check_lawful(db: &Transaction, attempts: &[&Lawful], now: Times) -> Res
     if !consents.is_empty() && !consent::still_stand(db, &consents, now).await? {
         return Err(Error::Stale);
     }
-    let registers: BTreeSet<_> = attempts.iter().flat_map(|attempt| attempt.registers.iter().copied()).collect();
+    let registers: BTreeSet<_> = attempts
+        .iter()
+        .flat_map(|attempt| attempt.registers.iter().copied())
+        .collect();
     let registers: Vec<_> = registers.into_iter().collect();
     if !registers.is_empty() && !register::still_current(db, &registers).await? {
         return Err(Error::Stale);
@@ -281,7 +288,11 @@ async fn check_lawful(db: &Transaction, attempts: &[&Lawful], now: Times) -> Res
     for (owner, known) in by_owner {
         let numbers: Vec<E164> = known.keys().cloned().collect();
         let found = rest::of_numbers(db, owner, &numbers).await?;
-        let newest = |number| found.get(number).and_then(|rests| rests.iter().map(|rest| rest.since).max());
+        let newest = |number| {
+            found
+                .get(number)
+                .and_then(|rests| rests.iter().map(|rest| rest.since).max())
+        };
         if known.iter().any(|(number, since)| newest(number) != *since) {
             return Err(Error::Stale);
         }

@@ -162,11 +162,18 @@ pub async fn advance(batch: &mut Batch<'_>, rows: &[&Model]) -> Result<()> {
 impl Model {
     /// What is known of the person beside the number.
     pub fn person(&self) -> LegalPerson {
-        self.options.legal.as_ref().map(|bound| bound.person.clone()).unwrap_or_default()
+        self.options
+            .legal
+            .as_ref()
+            .map(|bound| bound.person.clone())
+            .unwrap_or_default()
     }
     /// In which country, or part of one, the person is, if it was said.
     pub fn region(&self) -> Option<&Place> {
-        self.options.legal.as_ref().and_then(|bound| bound.person.region.as_ref())
+        self.options
+            .legal
+            .as_ref()
+            .and_then(|bound| bound.person.region.as_ref())
     }
     /// What [`advance`] leaves as it is stored.
     pub fn born_with(&self) -> Vec<Value> {
@@ -190,7 +197,11 @@ impl Model {
             return ConsentMode::None;
         };
         let is_told = legal.asks_for(DisclosureKind::Recording) || self.env == Env::Live;
-        let least = if is_told { ConsentMode::Notice } else { ConsentMode::None };
+        let least = if is_told {
+            ConsentMode::Notice
+        } else {
+            ConsentMode::None
+        };
         legal.recording.unwrap_or_default().max(least)
     }
 
@@ -209,7 +220,11 @@ impl Model {
 
     /// The service itself answers who asks whether it is a machine, and lets no model say otherwise.
     pub fn is_truthful(&self) -> bool {
-        let is_disclosed = self.options.legal.as_ref().is_some_and(|legal| legal.disclose.is_some());
+        let is_disclosed = self
+            .options
+            .legal
+            .as_ref()
+            .is_some_and(|legal| legal.disclose.is_some());
         is_disclosed || self.env == Env::Live
     }
 

@@ -1,11 +1,11 @@
 //! The API's frame: who may come in, what is refused and how, streams.
 mod access;
 mod bad_input;
+mod compliance_attempts;
 mod compliance_check;
+mod compliance_exports;
 mod consents;
 mod consents_taken_back;
-mod compliance_attempts;
-mod compliance_exports;
 mod console;
 mod dashboard;
 mod described;

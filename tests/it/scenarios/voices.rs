@@ -63,7 +63,8 @@ pub(super) fn consent() -> Value {
 /// With what a live key has to give.
 pub(super) fn proved(form: Form) -> Form {
     let file = Part::bytes(b"%PDF-1.7 signed".as_slice()).file_name("../signed.pdf");
-    form.text("consent", consent().to_string()).part("consent_evidence", file)
+    form.text("consent", consent().to_string())
+        .part("consent_evidence", file)
 }
 
 pub(super) async fn send(api: &Api, path: &str, form: Form) -> Answer {

@@ -190,7 +190,8 @@ fn each_rule_on_both_sides() {
         ["request_copy"]
     );
     // All that is wrong is told at once.
-    let all = json!({ "phone_number": "12", "channels": [], "given_at": "2030-01-01T00:00:00Z", "source_ip": "localhost" });
+    let all =
+        json!({ "phone_number": "12", "channels": [], "given_at": "2030-01-01T00:00:00Z", "source_ip": "localhost" });
     assert_eq!(
         faults(all),
         ["phone_number", "channels", "given_at", "expires_at", "source_ip"]

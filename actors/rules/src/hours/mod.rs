@@ -43,7 +43,10 @@ pub fn group(law: &Law, number: Option<&E164>, timezone: Option<Zone>, region: O
     };
     let places = law.told_apart(&places);
     let names: Vec<&str> = places.iter().map(Place::as_str).collect();
-    let clocks: Vec<Tz> = law::places::clocks(number, timezone, region).into_iter().map(Zone::tz).collect();
+    let clocks: Vec<Tz> = law::places::clocks(number, timezone, region)
+        .into_iter()
+        .map(Zone::tz)
+        .collect();
     let zones = match number.filter(|_| clocks.is_empty()) {
         Some(number) => unknown(number),
         None => zone::name(&clocks),
@@ -55,14 +58,7 @@ pub fn group(law: &Law, number: Option<&E164>, timezone: Option<Zone>, region: O
 /// own, or cannot be called.
 pub fn regrouped(law: &Law, contact: &Contact) -> Option<String> {
     let is_old = !has_places(&contact.zone) && contact.zone != UNCALLABLE;
-    is_old.then(|| {
-        group(
-            law,
-            contact.e164().as_ref(),
-            contact.timezone,
-            contact.region.as_ref(),
-        )
-    })
+    is_old.then(|| group(law, contact.e164().as_ref(), contact.timezone, contact.region.as_ref()))
 }
 
 /// What is known of its zones: the first digits of its country.
@@ -90,7 +86,10 @@ pub fn places_part(group: &str) -> Vec<Place> {
 /// The zones of a group, as one name, and its places.
 fn parts_of(group: &str) -> (&str, Vec<Place>) {
     match group.split_once('@') {
-        Some((zones, places)) => (zones, places.split('+').filter_map(|place| place.parse().ok()).collect()),
+        Some((zones, places)) => (
+            zones,
+            places.split('+').filter_map(|place| place.parse().ok()).collect(),
+        ),
         None => (group, Vec::new()),
     }
 }
@@ -133,7 +132,8 @@ impl LawHours {
         if !has_places(group) {
             return Vec::new();
         }
-        self.law.windows(&places_part(group), self.purpose, self.audience, self.channel)
+        self.law
+            .windows(&places_part(group), self.purpose, self.audience, self.channel)
     }
 }
 
@@ -206,7 +206,11 @@ impl Rules {
             TimezoneMode::Fixed => parts.push((self.windows.clone(), self.zone)),
         }
         let calendars = common(calendars);
-        parts.extend(zones.iter().flat_map(|zone| calendars.iter().map(|calendar| (calendar.clone(), *zone))));
+        parts.extend(
+            zones
+                .iter()
+                .flat_map(|zone| calendars.iter().map(|calendar| (calendar.clone(), *zone))),
+        );
         CallingHours::Hours(Hours::new(parts))
     }
 

@@ -1,9 +1,5 @@
 //! When a number that calls show is given a rest, because networks block it or nobody answers it.
-use entities::{
-    caller_rest::CallerRestCause,
-    number_hour::Counts,
-    values::Moment,
-};
+use entities::{caller_rest::CallerRestCause, number_hour::Counts, values::Moment};
 
 /// A number is judged by so many calls at least. Source: ours; with fewer, one block is 2 % or more.
 pub const JUDGED_FROM: i64 = 50;

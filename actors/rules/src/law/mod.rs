@@ -34,9 +34,7 @@ pub use judgement::{Asked, Judgement, Verdict};
 pub use pack::{Pack, Texts, check, of_version, pack};
 pub use places::places_of;
 pub use read::LawError;
-pub use rule::{
-    Confidence, FreshRegister, GateKind, IdentityField, LawRule, Listed, Says, Where, suffices,
-};
+pub use rule::{Confidence, FreshRegister, GateKind, IdentityField, LawRule, Listed, Says, Where, suffices};
 pub use shown::CallerRules;
 pub use span::Span;
 pub use terms::{Bound, Judged, LegalRecord, LegalTerms, OpenedMessage, Whom};

@@ -208,7 +208,14 @@ pub fn deserialized<T: DeserializeOwned>(file: &str, value: Value, rule: Option<
             rule: rule.map(str::to_owned),
             field: (path != ".").then_some(path),
             // What follows the first line repeats the path.
-            why: error.inner().to_string().lines().next().unwrap_or_default().trim().to_owned(),
+            why: error
+                .inner()
+                .to_string()
+                .lines()
+                .next()
+                .unwrap_or_default()
+                .trim()
+                .to_owned(),
         }
     })
 }

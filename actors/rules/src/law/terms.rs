@@ -2,9 +2,7 @@
 //! of both.
 use super::{
     Asked, CallerRules, GateKind, Judgement, Law, Scope, UNDECIDED, Verdict,
-    facts::{
-        AbandonmentFact, CallerFact, Facts, IdentityFact, ReassignedFact, RegisterFact, RestFact,
-    },
+    facts::{AbandonmentFact, CallerFact, Facts, IdentityFact, ReassignedFact, RegisterFact, RestFact},
     judge,
     places::{clocks, zones_of},
     places_of,

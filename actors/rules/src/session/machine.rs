@@ -36,7 +36,9 @@ pub use waiting::known_by;
 pub use wishes::leaving;
 
 use super::{
-    command::{Abandoned, Command, Disclosed, Disposition, Evaluated, Refusal, RejectReason, Return, SipAnswer, TimedOut},
+    command::{
+        Abandoned, Command, Disclosed, Disposition, Evaluated, Refusal, RejectReason, Return, SipAnswer, TimedOut,
+    },
     latency::TurnMarks,
     log::{Answered, Log, Utterance},
 };

@@ -497,17 +497,17 @@ const NOT_LEAVING_A_MESSAGE: &[&str] = &[
 /// move, what was recorded), then work, then hints. The slot's hint comes from the queue too: the dispatcher may have given it one at
 /// that very moment.
 const UNDIALLED: &str = "session.failed, CloseAttempt, FinishAttempt, SlotFreed, ContactWaits, OverheardEnd";
-const UNANSWERED: &str = "session.failed, CountCall, CloseAttempt, FinishAttempt, HangUp, SlotFreed, ContactWaits, OverheardEnd";
-const NOTED_UNANSWERED: &str =
-    "SaveTranscript, session.failed, CountCall, CloseAttempt, FinishAttempt, HangUp, SlotFreed, ContactWaits, OverheardEnd";
+const UNANSWERED: &str =
+    "session.failed, CountCall, CloseAttempt, FinishAttempt, HangUp, SlotFreed, ContactWaits, OverheardEnd";
+const NOTED_UNANSWERED: &str = "SaveTranscript, session.failed, CountCall, CloseAttempt, FinishAttempt, HangUp, SlotFreed, ContactWaits, OverheardEnd";
 const SILENT: &str = "session.ended, Settle, CountCall, CloseAttempt, FinishAttempt, HangUp, SlotFreed, OverheardEnd";
-const SPOKEN: &str = "SaveTranscript, session.ended, Settle, CountCall, CloseAttempt, FinishAttempt, HangUp, SlotFreed, OverheardEnd";
-const RECORDED: &str =
-    "session.ended, Settle, CountCall, CloseAttempt, FinishAttempt, SaveRecording, KeepSounds, HangUp, SlotFreed, OverheardEnd";
+const SPOKEN: &str =
+    "SaveTranscript, session.ended, Settle, CountCall, CloseAttempt, FinishAttempt, HangUp, SlotFreed, OverheardEnd";
+const RECORDED: &str = "session.ended, Settle, CountCall, CloseAttempt, FinishAttempt, SaveRecording, KeepSounds, HangUp, SlotFreed, OverheardEnd";
 const NOTED_AND_RECORDED: &str = "SaveTranscript, session.ended, Settle, CountCall, CloseAttempt, FinishAttempt, SaveRecording, KeepSounds, HangUp, SlotFreed, OverheardEnd";
-const UNHEARD: &str = "session.failed, Settle, CountCall, CloseAttempt, FinishAttempt, HangUp, SlotFreed, ContactWaits, OverheardEnd";
-const CUT_OFF: &str =
-    "SaveTranscript, session.failed, Settle, CountCall, CloseAttempt, FinishAttempt, HangUp, SlotFreed, ContactWaits, OverheardEnd";
+const UNHEARD: &str =
+    "session.failed, Settle, CountCall, CloseAttempt, FinishAttempt, HangUp, SlotFreed, ContactWaits, OverheardEnd";
+const CUT_OFF: &str = "SaveTranscript, session.failed, Settle, CountCall, CloseAttempt, FinishAttempt, HangUp, SlotFreed, ContactWaits, OverheardEnd";
 /// A call that no contact asked for.
 const FORGOTTEN: &str = "session.failed, CloseAttempt, SlotFreed, OverheardEnd";
 const INCOMING_MISSED: &str =

@@ -119,7 +119,15 @@ pub(super) fn change_rules(campaign: Campaign, patch: &Patch) -> Result<(Campaig
             "is fixed once the campaign has started: duplicate the campaign",
         ));
     }
-    let judged_by = |plan: &Plan| (plan.retry.clone(), plan.caps.clone(), plan.schedule.clone(), plan.legal(), plan.sandbox_law);
+    let judged_by = |plan: &Plan| {
+        (
+            plan.retry.clone(),
+            plan.caps.clone(),
+            plan.schedule.clone(),
+            plan.legal(),
+            plan.sandbox_law,
+        )
+    };
     let is_anew = judged_by(before) != judged_by(&plan);
     let mut campaign = changed(campaign, plan);
     let mut effects = vec![Hint::CampaignsChanged(campaign.key.tenant_id).into()];

@@ -182,7 +182,9 @@ impl Queue {
             } else {
                 Rule::BUT_HOURS
             };
-            let is_switching = judged.as_ref().is_some_and(|judged| self.is_lawful() && judged.holds.0 > now.plus_millis(-self.behind_ms));
+            let is_switching = judged
+                .as_ref()
+                .is_some_and(|judged| self.is_lawful() && judged.holds.0 > now.plus_millis(-self.behind_ms));
             let mut found = eligibility::first_no(rules, &record, calling_hours, &terms, now);
             if is_switching && found.is_none() {
                 // By our time a rule has changed that has not by the wall clock: what would be committed now holds by one of them only.

@@ -209,9 +209,7 @@ impl Queue {
             .filter(|legal| legal.is_enforced && legal.callers.len() > 1)
             .zip(turn.judged.as_ref())
         {
-            Some((legal, judged)) => {
-                self.callers.next_shown(legal.shown_in(&judged.facts), at, is_meant)
-            }
+            Some((legal, judged)) => self.callers.next_shown(legal.shown_in(&judged.facts), at, is_meant),
             None => self.callers.next(at, is_meant),
         };
         let number = next?.number.clone();

@@ -100,7 +100,9 @@ pub(super) fn why_rejected(reason: RejectReason) -> &'static str {
         RejectReason::NotVerified => "the number was no longer verified when a slot became free",
         RejectReason::OutOfReach => "the operator does not allow calls to the number's country, or to its prefix",
         RejectReason::OnDnc => "the number was put on the do-not-call list while the call waited",
-        RejectReason::AgainstTheLaw => "the law did not allow the call any more when a slot became free: see GET /v1/compliance/check",
+        RejectReason::AgainstTheLaw => {
+            "the law did not allow the call any more when a slot became free: see GET /v1/compliance/check"
+        }
         RejectReason::CapReached => "the number was called too often while the call waited",
         RejectReason::CampaignOver => "its campaign was over before the trunk had room for it",
         RejectReason::NoTrunk => "the number that it calls from has no trunk any more",

@@ -42,8 +42,8 @@ fn an_end_with_everything_in_it_is_told_in_this_order() {
         [
             "SaveTranscript", // facts: what was said, how it ended, the contact's move,
             "session.ended",
-            "Settle",    // what it cost,
-            "CountCall", // that it was,
+            "Settle",       // what it cost,
+            "CountCall",    // that it was,
             "CloseAttempt", // what the record keeps of it,
             "FinishAttempt",
             "SaveAnswers", // what was answered, what is to be found out, what was recorded;
@@ -705,7 +705,10 @@ fn what_was_found_out_is_told_with_who_found_it() {
     let ended = after(talk_of(of_the_api), Command::HangUp(EndedBy::Agent), 20);
     let (session, effects) = transition(ended, evaluated("sold", Evaluator::Human), at(50)).unwrap();
     assert_eq!(
-        (kinds(&effects).join(", ").as_str(), session.row().disposition_code.as_deref()),
+        (
+            kinds(&effects).join(", ").as_str(),
+            session.row().disposition_code.as_deref()
+        ),
         ("CloseAttempt", Some("sold"))
     );
 }
