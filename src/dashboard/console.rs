@@ -299,7 +299,7 @@ mod tests {
         );
         let uplot = "console/vendor/uplot.js".to_owned();
         let kinds = |page: &str| CONSOLE.pages[page].len();
-        assert_eq!((CONSOLE.pages.len(), kinds("overview"), kinds("campaigns")), (19, 1, 3));
+        assert_eq!((CONSOLE.pages.len(), kinds("overview"), kinds("campaigns")), (20, 1, 3));
         assert!(CONSOLE.pages["campaigns"][2].contains("/pages/new_campaign.js"));
         assert!(
             !with_imports(vec![MAIN.to_owned()]).contains(&uplot),

@@ -4,10 +4,9 @@ use super::{
         error::{ApiError, ApiResult},
         extract::{Id, Nothing},
     },
-    VoiceView,
-    consent::ConsentGiven,
-    find_clone,
+    VoiceView, find_clone,
     form::Form,
+    given::ConsentGiven,
     not_configured, tell,
     upload::Upload,
 };

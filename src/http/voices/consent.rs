@@ -2,12 +2,13 @@
 use super::{
     super::{
         error::{ApiError, ApiResult},
-        extract::{self, Id},
+        extract::Id,
     },
     VoiceView,
     clones::file,
     find_clone,
     form::Form,
+    given::ConsentGiven,
     tell,
     upload::Upload,
 };
@@ -19,35 +20,10 @@ use actix_web::{
 };
 use actors::voice_clone::samples;
 use adapters::recording::vault;
-use entities::{
-    Error,
-    ids::VoiceSampleId,
-    values::{Moment, Text},
-    voice::{
-        Consent, ConsentEvidence,
-        sample::{self, Model as Sample},
-    },
-};
+use entities::{Error, ids::VoiceSampleId, voice::sample};
 use futures_util::{StreamExt, stream};
 use rules::voice_clone::machine::Command;
 use schemars::JsonSchema;
-use serde::Deserialize;
-
-/// As it is given.
-#[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-#[schemars(rename = "VoiceConsentCreate")]
-pub struct ConsentGiven {
-    /// The person whose voice it is.
-    speaker_name: Text<1, 200>,
-    /// When that person has agreed.
-    given_at: Moment,
-    /// The words that were agreed to, such as what was read aloud.
-    statement: Text<1, 1000>,
-    /// Where the original lies, such as a contract's number.
-    #[serde(default)]
-    reference: Option<Text<1, 200>>,
-}
 
 /// The fields of a form, as `multipart/form-data`.
 #[derive(JsonSchema)]
@@ -58,50 +34,6 @@ pub struct ConsentForm {
     /// The file that shows it: a recording of the statement, or a signed document; at most 25 MiB.
     #[schemars(schema_with = "file")]
     consent_evidence: Vec<u8>,
-}
-
-impl ConsentGiven {
-    /// From the text of the field `consent`.
-    pub(super) fn read(text: &str) -> ApiResult<Self> {
-        extract::parse(text.as_bytes(), &|| None).map_err(inside)
-    }
-
-    pub(super) fn with(self, file: &Sample, now: Moment) -> ApiResult<Consent> {
-        if self.given_at > now {
-            return Err(ApiError::validation("consent.given_at", "lies in the future"));
-        }
-        Ok(Consent {
-            speaker_name: self.speaker_name,
-            given_at: self.given_at,
-            statement: self.statement,
-            reference: self.reference,
-            evidence: ConsentEvidence {
-                file_name: file.file_name.clone(),
-                bytes: file.bytes,
-                sha256: file.sha256.clone(),
-            },
-            recorded_at: now,
-        })
-    }
-}
-
-/// What is wrong with the field's JSON is told with the field's name.
-fn inside(error: ApiError) -> ApiError {
-    let named = |field: &str| match field {
-        "" => "consent".to_owned(),
-        field => format!("consent.{field}"),
-    };
-    match error {
-        ApiError::Service(Error::Faults(mut faults)) => {
-            for fault in &mut faults {
-                fault.field = named(&fault.field);
-            }
-            Error::Faults(faults).into()
-        }
-        ApiError::Service(Error::Invalid { field, reason }) => ApiError::validation(named(&field), reason),
-        ApiError::Frame(_, message, _) => ApiError::validation("consent", message),
-        other => other,
-    }
 }
 
 /// POST /v1/voices/{id}/consent
@@ -127,7 +59,15 @@ pub async fn prove(
         Ok(Some(consent)) => {
             let file = samples::whole(&upload.samples).into_iter().next();
             let file = file.ok_or_else(|| ApiError::validation("consent_evidence", "is required"))?;
-            tell(&state, &voice, Command::Prove { consent, file }).await
+            tell(
+                &state,
+                &voice,
+                Command::Prove {
+                    consent: Box::new(consent),
+                    file: Box::new(file),
+                },
+            )
+            .await
         }
         Ok(None) => Err(ApiError::validation("consent", "is required")),
         Err(error) => Err(error),

@@ -2,6 +2,7 @@
 mod clones;
 mod consent;
 mod form;
+mod given;
 mod listing;
 mod preview;
 mod upload;

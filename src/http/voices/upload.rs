@@ -4,8 +4,8 @@ use super::{
         error::{ApiError, ApiResult, Code},
         language::check_language,
     },
-    consent::ConsentGiven,
     form::{Form, Part},
+    given::ConsentGiven,
 };
 use crate::{http::caller::Caller, state::State};
 use actors::voice_clone::samples::{self, MAX_TOTAL};

@@ -389,6 +389,8 @@ fn is_in_force(entry: &Entry, scope: &Scope<'_>, days: Days) -> bool {
     rule.concerns(scope.purpose, scope.audience, scope.channel)
         && rule.concerns_trade(scope.vertical)
         && days.are_within(rule.from, rule.until)
+        // An e-mail goes to an address that tells no country: what somebody has yet to look up there says nothing of it.
+        && !(scope.places.is_empty() && scope.channel == DncChannel::Email && is_closed_there_only(rule))
 }
 
 /// Does it say that nobody has looked up the law of the places that it names?

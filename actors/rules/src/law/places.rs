@@ -77,21 +77,20 @@ pub fn is_known(place: &Place) -> bool {
 }
 
 /// The clocks that count for somebody, by their names: those of the number, and those of where it was said that the person is. A zone
-/// that was said stands for all of them if it is kept in a place of the person's; else it counts beside them: who says Tokyo of a number
-/// of New York must not wake up New York. Empty: nobody knows any.
+/// that was said stands for those of the number, and beside those of the region unless it is kept there. Empty: nobody knows any.
+/// Source: CONTRACT §3, a contact's zone.
 pub fn clocks(number: Option<&E164>, timezone: Option<Zone>, region: Option<&Place>) -> Vec<Zone> {
     let of_number = number.map(|number| places_of(number, None).0).unwrap_or_default();
-    let mut known = number.map(of_a_number).unwrap_or_default();
-    if let Some(region) = region.filter(|region| is_news(region, of_number.iter())) {
-        known.extend(named(zones_in(region)));
-    }
-    if let Some(zone) = timezone {
-        let is_kept_there = |place: &Place| zones_in(place).contains(&zone);
-        if known.contains_key(zone.name()) || of_number.iter().any(is_kept_there) {
-            return vec![zone];
-        }
-        known.insert(zone.name(), zone);
-    }
+    let region = region.filter(|region| is_news(region, of_number.iter()));
+    let of_region: BTreeMap<_, _> = region
+        .map(|region| named(zones_in(region)).collect())
+        .unwrap_or_default();
+    let mut known = match timezone {
+        Some(zone) if of_region.contains_key(zone.name()) => return vec![zone],
+        Some(zone) => BTreeMap::from([(zone.name(), zone)]),
+        None => number.map(of_a_number).unwrap_or_default(),
+    };
+    known.extend(of_region);
     known.into_values().collect()
 }
 

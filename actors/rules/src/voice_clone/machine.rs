@@ -40,8 +40,8 @@ pub enum Command {
     AddSamples(Vec<Sample>),
     /// The person who speaks has agreed, and this file shows it. It lies in the store.
     Prove {
-        consent: Consent,
-        file: Sample,
+        consent: Box<Consent>,
+        file: Box<Sample>,
     },
     /// Once more, after a failure.
     Train,
@@ -167,7 +167,7 @@ pub fn transition(voice: Voice, command: Command, now: Moment) -> Result<(Voice,
         }
         (Pending | Failed, Command::AddSamples(samples)) => add(row, samples, now)?,
         (Pending | Training | Ready | Failed, Command::Prove { consent, file }) if row.consent.is_none() => {
-            prove(row, consent, file, now)
+            prove(row, *consent, *file, now)
         }
         (Pending | Training | Ready | Failed, Command::Rename { name, language }) => {
             (rename(row, name, language, now), Vec::new())

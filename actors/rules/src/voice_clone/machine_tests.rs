@@ -124,8 +124,8 @@ fn prove() -> Command {
         recorded_at: at(0),
     };
     Command::Prove {
-        consent,
-        file: sample(EVIDENCE),
+        consent: Box::new(consent),
+        file: Box::new(sample(EVIDENCE)),
     }
 }
 

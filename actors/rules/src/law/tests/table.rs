@@ -49,7 +49,9 @@ fn flaw(rule: &LawRule, row: &str, expected: &str) -> Option<String> {
             let duties = serde_json::to_value(duties(rule, &row)).unwrap();
             let is_so = |wanted: &str| {
                 let (field, json) = wanted.split_once('=').unwrap();
-                duties.get(field).is_some_and(|found| found.to_string() == json)
+                duties
+                    .get(field)
+                    .is_some_and(|found| found.to_string().as_str() == json)
             };
             if rest.split(' ').all(is_so) {
                 return None;

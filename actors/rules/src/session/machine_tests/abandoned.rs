@@ -47,7 +47,14 @@ fn what_a_call_counts_as() {
     let answered_by = |row: Row, by| (Session::dialed(row, url(), at(0)).0, (answer_by(by), 10));
     let human = AnsweredBy::Human;
     // What happens after the answer at 10 s: is it live, and why is it abandoned?
-    let table: Vec<(&str, Row, AnsweredBy, Vec<(Command, i64)>, (bool, Option<WhyAbandoned>))> = vec![
+    type Case = (
+        &'static str,
+        Row,
+        AnsweredBy,
+        Vec<(Command, i64)>,
+        (bool, Option<WhyAbandoned>),
+    );
+    let table: Vec<Case> = vec![
         (
             "in time",
             live_call(),
