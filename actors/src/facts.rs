@@ -22,7 +22,7 @@ use rules::{
     effect::{CallCount, Effect, Fact, Placed},
     event::Event,
     hours,
-    law::Bound,
+    law::{Bound, OpenedMessage},
     mail::Mail,
     recording,
     session::log::Answered,
@@ -89,25 +89,7 @@ pub async fn add<I: Copy>(deps: &Deps, owner: TenantScoped<I>, effects: &[Effect
             }
             Fact::ForgetEmail(email) => commit.changes.emails_forgotten.push(*email),
             Fact::FinishAttempt { contact, attempt } => finish_attempt(deps, *contact, attempt, commit).await?,
-            Fact::OpenAttempt(opened) => {
-                let owner = (owner.tenant_id, owner.env);
-                let Bound {
-                    judged,
-                    is_lawful,
-                    words_sha256,
-                } = opened.bound.clone();
-                let written = Written {
-                    owner,
-                    message: opened.message,
-                    dial_n: opened.dial_n,
-                    campaign_id: opened.campaign_id,
-                    contact: None,
-                    address: opened.address.clone(),
-                    words_sha256,
-                };
-                let body = legal::body(&deps.law, judged, is_lawful);
-                attempts::opened(deps, commit, Opening::of_message(written, body))?;
-            }
+            Fact::OpenAttempt(opened) => open_attempt(deps, (owner.tenant_id, owner.env), opened, commit)?,
             Fact::CloseAttempt(closing) => {
                 attempts::close(deps, (owner.tenant_id, owner.env), closing, commit).await?;
             }
@@ -175,6 +157,25 @@ async fn count_placed(
         ..campaign_hour::Model::empty(campaign, hours::hour_of(zone, counted.began_at))
     });
     Ok(())
+}
+
+fn open_attempt(deps: &Deps, owner: (TenantId, Env), opened: &OpenedMessage, commit: &mut Commit) -> Result<()> {
+    let Bound {
+        judged,
+        is_lawful,
+        words_sha256,
+    } = opened.bound.clone();
+    let written = Written {
+        owner,
+        message: opened.message,
+        dial_n: opened.dial_n,
+        campaign_id: opened.campaign_id,
+        contact: None,
+        address: opened.address.clone(),
+        words_sha256,
+    };
+    let body = legal::body(&deps.law, judged, is_lawful);
+    attempts::opened(deps, commit, Opening::of_message(written, body))
 }
 
 fn inbound_row(

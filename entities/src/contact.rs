@@ -15,6 +15,7 @@ use crate::{
     connection::Connection,
     error::{Error, Result},
     ids::{CampaignId, ConsentId, ContactId, DeliveryRowId, SessionId, TenantId, TenantScoped},
+    law::LegalPerson,
     page::{self, Listed, Page},
     values::{Country, E164, Env, Moment, Place, Variables, Zone},
 };
@@ -179,6 +180,13 @@ impl Model {
     pub fn last_session_id(&self) -> Option<SessionId> {
         let row = self.last_row_id.filter(|_| self.channel == Channel::Phone)?;
         Some(SessionId(row.0))
+    }
+    /// What the law's rules ask of it beside the number.
+    pub fn legal_person(&self) -> LegalPerson {
+        LegalPerson {
+            region: self.region.clone(),
+            consent_id: self.consent_id,
+        }
     }
     /// As it is told; `None`: it has no number.
     pub fn number(&self) -> Option<String> {

@@ -17,7 +17,6 @@ use entities::{
     changes::{Callable, CapSpan, Guard, KeyCall},
     contact::{Address, Model as Contact},
     ids::{DeliveryRowId, SessionId, TenantId, TrunkId},
-    law::LegalPerson,
     session::{self as sessions, CallLegal},
     values::{Cents, E164, Moment, Variables},
 };
@@ -162,16 +161,8 @@ pub async fn dial(
             "a campaign of calls has no agent, or nobody to call".into(),
         ));
     };
-    let judged = match (&queue.legal, judged) {
-        (Some(legal), Some(judged)) => {
-            let judged = legal.committed(&judged, from_number.as_ref(), at);
-            // It was judged a moment before, by another number or moment.
-            if legal.is_enforced && judged.first_bar().is_some() {
-                return Ok(None);
-            }
-            Some(judged)
-        }
-        (_, _) => None,
+    let Ok(judged) = judged_at(queue, judged.as_deref(), from_number.as_ref(), at) else {
+        return Ok(None);
     };
     let is_lawful = queue.is_lawful();
     let caps = caps_of(&queue.plan.caps, law_of(queue, judged.as_ref()));
@@ -183,12 +174,8 @@ pub async fn dial(
         ..session_row(deps, (queue, &agent), &contact, id, number, now)
     };
     if let (Some(legal), Some(judged)) = (&queue.legal, &judged) {
-        let person = LegalPerson {
-            region: contact.region.clone(),
-            consent_id: contact.consent_id,
-        };
         row.options.legal = Some(CallLegal {
-            person,
+            person: contact.legal_person(),
             ..CallLegal::default()
         });
         legal::bind(&mut row, (legal, judged), &agent.definition);
@@ -213,10 +200,7 @@ pub async fn dial(
     intent.add(deps, &session, &mut commit)?;
     commit.changes.guards.push(Guard::Dispatchable(queue.id, queue.version));
     commit.changes.guards.extend(not_braked(queue));
-    commit.changes.campaign_hours.push(campaign_hour::Model {
-        dialed: 1,
-        ..campaign_hour::Model::empty(queue.id, hours::hour_of(queue.rules.zone, at))
-    });
+    commit.changes.campaign_hours.push(one_dialed(queue, at));
     facts::add(deps, session.key(), &effects, &mut commit).await?;
     facts::contact_moved(&mut commit, &contact, after.clone(), &events);
     let kept = Kept {
@@ -226,6 +210,32 @@ pub async fn dial(
         zone: queue.rules.zone,
     };
     Ok(Some(Dial::of(session, (agent, Some(kept)), at, commit, effects)))
+}
+
+/// What the law says of an attempt as it is committed: it was judged a moment before, by another number or moment. `Err`: it may not be
+/// made after all. None: nobody asks.
+pub fn judged_at(
+    queue: &Queue,
+    judged: Option<&Judged>,
+    shown: Option<&E164>,
+    at: Moment,
+) -> Result<Option<Judged>, ()> {
+    let (Some(legal), Some(judged)) = (&queue.legal, judged) else {
+        return Ok(None);
+    };
+    let judged = legal.committed(judged, shown, at);
+    if legal.is_enforced && judged.first_bar().is_some() {
+        return Err(());
+    }
+    Ok(Some(judged))
+}
+
+/// A call or message more, in the campaign's counts of that hour.
+pub fn one_dialed(queue: &Queue, at: Moment) -> campaign_hour::Model {
+    campaign_hour::Model {
+        dialed: 1,
+        ..campaign_hour::Model::empty(queue.id, hours::hour_of(queue.rules.zone, at))
+    }
 }
 
 /// What binds a campaign's call.

@@ -1,18 +1,18 @@
 //! The intent to write to a contact, ready for its commit: the message is born as handed over, with everything that stands or
 //! falls with it.
-use super::dial::Known;
+use super::dial::{Known, caps_of, judged_at, law_of, one_dialed};
 use crate::{
     attempts::{self, Opening, Written},
     deps::Deps,
     email, facts, legal, sms,
 };
 use entities::{
-    Error, Result, boxed, campaign, campaign_hour,
+    Error, Result, boxed, campaign,
     changes::{Guard, Writable},
-    contact::Address,
+    contact::{Address, Model as Contact},
     email_message::{self, Kind},
     ids::{CampaignId, DeliveryRowId, EmailId, SmsId, TenantId, TenantScoped},
-    law::{LegalPerson, MessageLegal},
+    law::MessageLegal,
     message_send::Channel,
     sms_message,
     values::{E164, Env, Moment},
@@ -28,7 +28,6 @@ use rules::{
         round::ROUND,
     },
     effect::{Effect, Fact},
-    hours,
     law::record::chain::digest,
     message::words_of_mail,
 };
@@ -147,24 +146,14 @@ pub async fn write(deps: &Deps, known: Known, queue: &Queue, planned: PlannedMes
         from_number,
         ..
     } = planned;
-    let judged = match (&queue.legal, &turn.judged) {
-        (Some(legal), Some(judged)) => {
-            let judged = legal.committed(judged, from_number.as_ref(), at);
-            if legal.is_enforced && judged.first_bar().is_some() {
-                return Ok(None);
-            }
-            Some(judged)
-        }
-        (_, _) => None,
+    let Ok(judged) = judged_at(queue, turn.judged.as_deref(), from_number.as_ref(), at) else {
+        return Ok(None);
     };
     let contact = &turn.contact;
     let owner = (contact.tenant_id, contact.env);
     let legal = MessageLegal {
         legal: queue.plan.legal(),
-        person: LegalPerson {
-            region: contact.region.clone(),
-            consent_id: contact.consent_id,
-        },
+        person: contact.legal_person(),
         sandbox_law: queue.plan.sandbox_law,
     };
     let words_sha256 = digest(&match &text {
@@ -174,90 +163,34 @@ pub async fn write(deps: &Deps, known: Known, queue: &Queue, planned: PlannedMes
         } => words_of_mail(subject, text.as_deref(), html.as_deref()),
     });
     let mut commit = Commit::default();
+    let draft = Draft {
+        queue,
+        owner,
+        contact,
+        legal: &legal,
+        send_by: turn.hours.ours.1,
+        at: at.max(now),
+        now,
+    };
     let (message, row, channel, mut effects) = match (text, &turn.address) {
-        (Filled::Sms(body), Address::Number(to)) => {
-            let id: SmsId = deps.ids.next();
-            let new = sms::New {
-                id,
-                to_number: to.clone(),
-                from_number: sender(deps, owner, from_number).await?,
-                body,
-                legal: Some(legal.clone()),
-                scheduled_at: None,
-                client_reference_id: None,
-                metadata: queue.plan.metadata.clone(),
-                campaign: Some((queue.id, contact.id)),
-            };
-            let mut row = sms::row(deps, owner, new, now);
-            row.send_by = Some(turn.hours.ours.1);
-            let (row, effects) = rules::sms::machine::begin(row, at.max(now));
-            commit.changes.sms_messages.push(row.clone());
-            (Message::Sms(Box::new(row)), DeliveryRowId(id.0), Channel::Sms, effects)
-        }
-        (
-            Filled::Email {
-                from_name,
-                reply_to,
-                subject,
-                text,
-                html,
-            },
-            Address::Email(to),
-        ) => {
-            let id: EmailId = deps.ids.next();
-            let new = email::New {
-                id,
-                to: to.clone(),
-                from_name,
-                reply_to,
-                subject,
-                text,
-                html,
-                attachments: Default::default(),
-                // Somebody who is on a list can always get off it.
-                kind: Kind::Marketing,
-                legal: Some(legal.clone()),
-                scheduled_at: None,
-                client_reference_id: None,
-                metadata: queue.plan.metadata.clone(),
-                campaign: Some((queue.id, contact.id)),
-            };
-            let (mut row, content) = email::rows(deps, owner, new, now);
-            row.send_by = Some(turn.hours.ours.1);
-            let (row, effects) = rules::email::machine::begin(row, at.max(now));
-            commit.changes.email_messages.push(row.clone());
-            commit.changes.email_contents.push(content);
-            (
-                Message::Email(Box::new(row)),
-                DeliveryRowId(id.0),
-                Channel::Email,
-                effects,
-            )
-        }
-        (Filled::Sms(_) | Filled::Email { .. }, _) => {
-            return Err(Error::Internal(
-                "a message is planned to where its channel does not go".into(),
-            ));
-        }
+        (Filled::Sms(body), Address::Number(to)) => draft.sms(deps, to, (from_number, body), &mut commit).await?,
+        (mail @ Filled::Email { .. }, Address::Email(to)) => draft.mail(deps, to, mail, &mut commit)?,
+        (Filled::Sms(_) | Filled::Email { .. }, _) => return Err(nowhere()),
     };
     let command = contact::machine::Command::Dispatch { row };
     let (after, events) = contact::machine::transition(contact.clone(), command, &queue.plan.retry, now)?;
-    let caps = super::dial::caps_of(&queue.plan.caps, super::dial::law_of(queue, judged.as_ref()));
-    let whom = turn.address.as_str().to_owned();
-    effects.push(
-        Fact::Require(Guard::Writable(Writable {
-            tenant_id: contact.tenant_id,
-            env: contact.env,
-            channel,
-            address: whom,
-            message_id: row.0,
-            at,
-            hours: turn.hours.ours,
-            wall_hours: turn.hours.wall,
-            caps,
-        }))
-        .into(),
-    );
+    let writable = Writable {
+        tenant_id: contact.tenant_id,
+        env: contact.env,
+        channel,
+        address: turn.address.as_str().to_owned(),
+        message_id: row.0,
+        at,
+        hours: turn.hours.ours,
+        wall_hours: turn.hours.wall,
+        caps: caps_of(&queue.plan.caps, law_of(queue, judged.as_ref())),
+    };
+    effects.push(Fact::Require(Guard::Writable(writable)).into());
     if let Some(judged) = judged {
         if queue.is_lawful() {
             effects.push(Fact::Require(judged.guard(owner)).into());
@@ -278,10 +211,7 @@ pub async fn write(deps: &Deps, known: Known, queue: &Queue, planned: PlannedMes
     effects.push(Fact::Require(Guard::Dispatchable(queue.id, queue.version)).into());
     let key = TenantScoped::new(contact.tenant_id, contact.env, row);
     facts::add(deps, key, &effects, &mut commit).await?;
-    commit.changes.campaign_hours.push(campaign_hour::Model {
-        dialed: 1,
-        ..campaign_hour::Model::empty(queue.id, hours::hour_of(queue.rules.zone, at))
-    });
+    commit.changes.campaign_hours.push(one_dialed(queue, at));
     facts::contact_moved(&mut commit, contact, after, &events);
     Ok(Some(MessageIntent {
         message,
@@ -289,4 +219,88 @@ pub async fn write(deps: &Deps, known: Known, queue: &Queue, planned: PlannedMes
         commit,
         effects,
     }))
+}
+
+fn nowhere() -> Error {
+    Error::Internal("a message is planned to where its channel does not go".into())
+}
+
+/// A message of a campaign that is being written.
+struct Draft<'a> {
+    queue: &'a Queue,
+    owner: (TenantId, Env),
+    contact: &'a Contact,
+    legal: &'a MessageLegal,
+    send_by: Moment,
+    /// When it is handed over.
+    at: Moment,
+    now: Moment,
+}
+
+type Drafted = (Message, DeliveryRowId, Channel, Vec<Effect>);
+
+impl Draft<'_> {
+    async fn sms(
+        &self,
+        deps: &Deps,
+        to: &E164,
+        (from_number, body): (Option<E164>, String),
+        commit: &mut Commit,
+    ) -> Result<Drafted> {
+        let id: SmsId = deps.ids.next();
+        let new = sms::New {
+            id,
+            to_number: to.clone(),
+            from_number: sender(deps, self.owner, from_number).await?,
+            body,
+            legal: Some(self.legal.clone()),
+            scheduled_at: None,
+            client_reference_id: None,
+            metadata: self.queue.plan.metadata.clone(),
+            campaign: Some((self.queue.id, self.contact.id)),
+        };
+        let mut row = sms::row(deps, self.owner, new, self.now);
+        row.send_by = Some(self.send_by);
+        let (row, effects) = rules::sms::machine::begin(row, self.at);
+        commit.changes.sms_messages.push(row.clone());
+        Ok((Message::Sms(Box::new(row)), DeliveryRowId(id.0), Channel::Sms, effects))
+    }
+
+    fn mail(&self, deps: &Deps, to: &str, filled: Filled, commit: &mut Commit) -> Result<Drafted> {
+        let Filled::Email {
+            from_name,
+            reply_to,
+            subject,
+            text,
+            html,
+        } = filled
+        else {
+            return Err(nowhere());
+        };
+        let id: EmailId = deps.ids.next();
+        let new = email::New {
+            id,
+            to: to.to_owned(),
+            from_name,
+            reply_to,
+            subject,
+            text,
+            html,
+            attachments: Default::default(),
+            // Somebody who is on a list can always get off it.
+            kind: Kind::Marketing,
+            legal: Some(self.legal.clone()),
+            scheduled_at: None,
+            client_reference_id: None,
+            metadata: self.queue.plan.metadata.clone(),
+            campaign: Some((self.queue.id, self.contact.id)),
+        };
+        let (mut row, content) = email::rows(deps, self.owner, new, self.now);
+        row.send_by = Some(self.send_by);
+        let (row, effects) = rules::email::machine::begin(row, self.at);
+        commit.changes.email_messages.push(row.clone());
+        commit.changes.email_contents.push(content);
+        let message = Message::Email(Box::new(row));
+        Ok((message, DeliveryRowId(id.0), Channel::Email, effects))
+    }
 }

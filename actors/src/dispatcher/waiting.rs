@@ -21,7 +21,8 @@ use rules::{
         round::ROUND,
         waiting::{self, Admission, Begun, Guards, Ruling},
     },
-    eligibility::direct_caps,
+    eligibility::{ContactRecord, direct_caps},
+    law::{Judged, LegalTerms},
     session::{
         command::{Command, RejectReason},
         machine::Session,
@@ -94,13 +95,6 @@ impl State {
         (at, hold): (Moment, Cents),
         now: Moment,
     ) -> Result<Option<Dial>> {
-        let whom = Address::Number(row.callee()?.clone());
-        let whose = People {
-            owner: (row.tenant_id, row.env),
-            channel: Channel::Phone,
-            itself: Some(row.id),
-        };
-        let mut people = people(deps, &deps.db.read, whose, vec![whom.clone()], now).await?;
         let queue = row.campaign_id.and_then(|id| self.snapshot.campaigns.get(&id));
         let agent = match queue.and_then(|queue| queue.agent.clone()) {
             Some(agent) => agent,
@@ -110,19 +104,8 @@ impl State {
             Some(legal) => legal,
             None => legal::of_call(deps, &deps.db.read, &row, &agent.definition.language).await?,
         };
-        let asked = Asked::called(whom.clone(), &row.person(), row.timezone);
-        legal::learn(
-            deps,
-            whose.owner,
-            &legal,
-            std::slice::from_ref(&asked),
-            (&mut people, now),
-        )
-        .await?;
-        let mut record = people.remove(&whom).unwrap_or_default();
-        let judged = legal.judged(asked.whom(), &record, row.from_number.as_ref(), at);
         let behind_ms = deps.clock.times().behind_ms();
-        record.judgement = legal.is_enforced.then(|| legal.by_both_clocks(&judged, behind_ms));
+        let (record, judged) = known(deps, &row, &legal, (at, now, behind_ms)).await?;
         let guards = Guards {
             queue,
             direct: &direct_caps(&deps.limits),
@@ -163,6 +146,29 @@ impl State {
             .await
             .map(Some)
     }
+}
+
+/// What is known of whom it goes to, and what the law says of it. `at`: when it is placed.
+async fn known(
+    deps: &Deps,
+    row: &sessions::Model,
+    legal: &LegalTerms,
+    (at, now, behind_ms): (Moment, Moment, i64),
+) -> Result<(ContactRecord, Judged)> {
+    let whom = Address::Number(row.callee()?.clone());
+    let whose = People {
+        owner: (row.tenant_id, row.env),
+        channel: Channel::Phone,
+        itself: Some(row.id),
+    };
+    let mut people = people(deps, &deps.db.read, whose, vec![whom.clone()], now).await?;
+    let asked = Asked::called(whom.clone(), &row.person(), row.timezone);
+    let all = std::slice::from_ref(&asked);
+    legal::learn(deps, whose.owner, legal, all, (&mut people, now)).await?;
+    let mut record = people.remove(&whom).unwrap_or_default();
+    let judged = legal.judged(asked.whom(), &record, row.from_number.as_ref(), at);
+    record.judgement = legal.is_enforced.then(|| legal.by_both_clocks(&judged, behind_ms));
+    Ok((record, judged))
 }
 
 /// The agent as it was when the call was made.

@@ -104,7 +104,13 @@ pub async fn check(deps: &Deps, row: Model, language: &str, if_closed: IfClosed)
             None => deps.clock.times().behind_ms(),
         },
     };
-    match eligibility::first_no(&[Rule::Caps, Rule::Hours], &record, &calling_hours, &terms, starts) {
+    let keeps = eligibility::first_no(&[Rule::Caps, Rule::Hours], &record, &calling_hours, &terms, starts);
+    when(row, keeps, if_closed)
+}
+
+/// The call, with its time if it has to wait for one.
+fn when(row: Model, keeps: Option<(Rule, Verdict)>, if_closed: IfClosed) -> Result<Model> {
+    match keeps {
         None => Ok(row),
         Some((Rule::Caps, Verdict::Wait(Some(until)))) => Err(Error::DailyCapReached { until }),
         Some((_, Verdict::Wait(next_open_at))) => match (if_closed, next_open_at) {

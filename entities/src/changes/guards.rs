@@ -181,18 +181,8 @@ pub(super) async fn check(db: &Transaction, guards: &[&Guard], now: Times) -> Re
                 campaign_id,
                 total,
                 waiting,
-            } => {
-                let tally = tally::load(db, *campaign_id).await?;
-                if tally.total != *total || tally.pending + tally.waiting != *waiting {
-                    return Err(Error::Stale);
-                }
-            }
-            Guard::Drained { campaign_id, total } => {
-                let tally = tally::load(db, *campaign_id).await?;
-                if tally.unfinished() != 0 || tally.total != *total {
-                    return Err(Error::Stale);
-                }
-            }
+            } => counted(db, *campaign_id, *total, Some(*waiting)).await?,
+            Guard::Drained { campaign_id, total } => counted(db, *campaign_id, *total, None).await?,
         }
     }
     let campaigns: Vec<_> = campaigns.into_iter().collect();
@@ -226,6 +216,20 @@ pub(super) async fn check(db: &Transaction, guards: &[&Guard], now: Times) -> Re
     check_brakes(db, &limited, now).await?;
     check_keys(db, &of_keys).await?;
     check_calls(db, &calls, now).await
+}
+
+/// Has the campaign so many contacts, of which so many wait, or none is left?
+async fn counted(db: &Transaction, campaign: CampaignId, total: i64, waiting: Option<i64>) -> Result<()> {
+    let tally = tally::load(db, campaign).await?;
+    let is_so = match waiting {
+        Some(waiting) => tally.pending + tally.waiting == waiting,
+        None => tally.unfinished() == 0,
+    };
+    if is_so && tally.total == total {
+        Ok(())
+    } else {
+        Err(Error::Stale)
+    }
 }
 
 /// The numbers that are shown are as they were known.
