@@ -34,6 +34,7 @@ pub async fn add<I: Copy>(deps: &Deps, owner: TenantScoped<I>, effects: &[Effect
         Effect::Fact(fact) => Some(fact),
         Effect::Work(_) | Effect::Hint(_) => None,
     });
+    let scope = (owner.tenant_id, owner.env);
     for fact in facts {
         match fact {
             Fact::Require(guard) => commit.changes.guards.push(guard.clone()),
@@ -73,14 +74,13 @@ pub async fn add<I: Copy>(deps: &Deps, owner: TenantScoped<I>, effects: &[Effect
                 .changes
                 .inbound_calls
                 .push(inbound_row(call, *number_id, *outcome)),
-            Fact::CountCall(counted) => count_call(deps, (owner.tenant_id, owner.env), counted, commit).await?,
+            Fact::CountCall(counted) => count_call(deps, scope, counted, commit).await?,
             Fact::Decline {
                 phone_number,
                 session_id,
                 at,
             } => {
-                let said = (RestCause::Declined, *at);
-                let row = rest_row((owner.tenant_id, owner.env), phone_number, *session_id, said);
+                let row = rest_row(scope, phone_number, *session_id, (RestCause::Declined, *at));
                 commit.changes.rests.push(row);
             }
             Fact::Forget { session, .. } => {
@@ -89,10 +89,8 @@ pub async fn add<I: Copy>(deps: &Deps, owner: TenantScoped<I>, effects: &[Effect
             }
             Fact::ForgetEmail(email) => commit.changes.emails_forgotten.push(*email),
             Fact::FinishAttempt { contact, attempt } => finish_attempt(deps, *contact, attempt, commit).await?,
-            Fact::OpenAttempt(opened) => open_attempt(deps, (owner.tenant_id, owner.env), opened, commit)?,
-            Fact::CloseAttempt(closing) => {
-                attempts::close(deps, (owner.tenant_id, owner.env), closing, commit).await?;
-            }
+            Fact::OpenAttempt(opened) => open_attempt(deps, scope, opened, commit)?,
+            Fact::CloseAttempt(closing) => attempts::close(deps, scope, closing, commit).await?,
             Fact::Deliveries { endpoint, queue } => commit.changes.queues.push((endpoint.id, *queue)),
             Fact::MailOwners(mail) => mail_owners(deps, owner.tenant_id, mail, commit).await?,
             Fact::Move(movement) => commit.changes.movements.push(movement.clone()),

@@ -56,18 +56,12 @@ pub(super) async fn plant(
 ) -> Result<Planted, CannotStart> {
     let after_commits: Arc<AfterCommits> = Arc::default();
     let setup = writer_setup(settings, &opened, &keyring, clock, &after_commits)?;
-    let (commits, writer) = spawn_on(&threads.writer()?, Writer::start(setup))
-        .await
-        .map_err(unreadable)?;
+    let (commits, writer) = start_writer(setup, &threads.writer()?).await?;
     let handle = threads.handle()?;
     let doors = Doors::of(settings, &keyring, &opened.links, &handle)?;
-    let arbiters: Vec<_> = (0..settings.threads().actors)
-        .map(|_| actix_rt::Arbiter::new())
-        .collect();
-    let arbiter_handles: Vec<_> = arbiters.iter().map(actix_rt::Arbiter::handle).collect();
-    let leases = opened.fence.leases().clone();
+    let (arbiters, handles) = arbiters(settings.threads().actors);
     let law = settings.law()?;
-    let (deps, tree) = tree::plant(&arbiter_handles, clock, &leases, |router| Shared {
+    let (deps, tree) = tree::plant(&handles, clock, &opened.fence.leases().clone(), |router| Shared {
         db: opened.db,
         clock: clock.clone(),
         ids: opened.ids,
@@ -122,6 +116,19 @@ pub(super) async fn plant(
         arbiters,
         writer,
     })
+}
+
+fn arbiters(threads: usize) -> (Vec<actix_rt::Arbiter>, Vec<actix_rt::ArbiterHandle>) {
+    let arbiters: Vec<_> = (0..threads).map(|_| actix_rt::Arbiter::new()).collect();
+    let handles = arbiters.iter().map(actix_rt::Arbiter::handle).collect();
+    (arbiters, handles)
+}
+
+async fn start_writer(
+    setup: writer::Setup,
+    on: &tokio::runtime::Handle,
+) -> Result<(Writer, tokio::task::JoinHandle<()>), CannotStart> {
+    spawn_on(on, Writer::start(setup)).await.map_err(unreadable)
 }
 
 fn writer_setup(

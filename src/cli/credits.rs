@@ -1,9 +1,10 @@
 //! `callboard credits`: what the operator gives and takes, and what a workspace has.
 use super::commands::{open, print};
-use crate::error::CannotStart;
+use crate::{error::CannotStart, settings::Settings};
 use clap::Subcommand;
 use entities::{
     Error,
+    db::Db,
     ids::GrantId,
     ledger::{self, grant},
     tenant,
@@ -86,34 +87,37 @@ impl Credits {
                     println!("{cents} cents are booked");
                 }
             }
-            Credits::Show { workspace } => {
-                let tenant = tenant::by_slug(&db.read, &workspace).await?;
-                let terms = settings.credits()?;
-                let mut shown = Vec::new();
-                for env in [Env::Live, Env::Test] {
-                    let opening = |tenant, env| terms.opening(tenant, env);
-                    let account = ledger::load(&db.read, (tenant.id, env), opening).await?;
-                    if !json {
-                        println!(
-                            "{env:<4}  {} cents, of which {} are held",
-                            account.balance_cents.0, account.held_cents.0
-                        );
-                    }
-                    shown.push(json!({
-                        "env": env,
-                        "balance_cents": account.balance_cents,
-                        "held_cents": account.held_cents,
-                        "available_cents": account.available(),
-                        "currency": terms.currency,
-                        "depleted_at": account.depleted_at,
-                    }));
-                }
-                if json {
-                    print(&shown);
-                }
-            }
+            Credits::Show { workspace } => show(&settings, &db, &workspace, json).await?,
         }
         db.close().await;
         Ok(())
     }
+}
+
+async fn show(settings: &Settings, db: &Db, workspace: &str, json: bool) -> Result<(), CannotStart> {
+    let tenant = tenant::by_slug(&db.read, &workspace).await?;
+    let terms = settings.credits()?;
+    let mut shown = Vec::new();
+    for env in [Env::Live, Env::Test] {
+        let opening = |tenant, env| terms.opening(tenant, env);
+        let account = ledger::load(&db.read, (tenant.id, env), opening).await?;
+        if !json {
+            println!(
+                "{env:<4}  {} cents, of which {} are held",
+                account.balance_cents.0, account.held_cents.0
+            );
+        }
+        shown.push(json!({
+            "env": env,
+            "balance_cents": account.balance_cents,
+            "held_cents": account.held_cents,
+            "available_cents": account.available(),
+            "currency": terms.currency,
+            "depleted_at": account.depleted_at,
+        }));
+    }
+    if json {
+        print(&shown);
+    }
+    Ok(())
 }

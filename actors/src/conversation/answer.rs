@@ -301,11 +301,7 @@ impl<L: CallTransport> Answering<'_, L> {
             (moment, filler) = (pending().boxed(), pending().boxed());
             self.overdue = pending().boxed();
             let Some(line) = line else {
-                self.answer.failure = self.script.failure.take();
-                self.answer.calls = std::mem::take(&mut self.script.calls);
-                for name in std::mem::take(&mut self.script.refused) {
-                    self.speech_out.tell(one_too_many(&name));
-                }
+                self.take_calls();
                 return End::Said;
             };
             let (mut spoken, wish) = self.say(line).await;
@@ -328,6 +324,15 @@ impl<L: CallTransport> Answering<'_, L> {
             if self.answer.is_cut {
                 return End::Said;
             }
+        }
+    }
+
+    /// What the brain wants to be done now that it has said all.
+    fn take_calls(&mut self) {
+        self.answer.failure = self.script.failure.take();
+        self.answer.calls = std::mem::take(&mut self.script.calls);
+        for name in std::mem::take(&mut self.script.refused) {
+            self.speech_out.tell(one_too_many(&name));
         }
     }
 

@@ -10,6 +10,26 @@ use rules::{
     law::{LawRule, Says, places_of},
 };
 
+/// What is kept for every person alike.
+const ELSEWHERE: [(KeptKind, &str); 4] = [
+    (
+        KeptKind::Receivers,
+        "what your own receivers of webhooks have stored, and what was downloaded (exports, files of people), is yours to erase",
+    ),
+    (
+        KeptKind::Answers,
+        "answers to requests with an Idempotency-Key are kept, encrypted, for 24 hours",
+    ),
+    (
+        KeptKind::Ledger,
+        "its entries name calls and messages by their ids, not people",
+    ),
+    (
+        KeptKind::Backups,
+        "copies of the database hold it as long as the operator keeps them",
+    ),
+];
+
 impl Job<'_> {
     pub(super) async fn kept(&self) -> Result<AllKept> {
         let days = self.deps.limits.retention.events.as_secs() / (24 * 3600);
@@ -70,25 +90,7 @@ impl Job<'_> {
         );
         let told = format!("what happened was told by events, which are kept for {days} days");
         keep(KeptKind::Events, None, told, Vec::new());
-        let others = [
-            (
-                KeptKind::Receivers,
-                "what your own receivers of webhooks have stored, and what was downloaded (exports, files of people), is yours to erase",
-            ),
-            (
-                KeptKind::Answers,
-                "answers to requests with an Idempotency-Key are kept, encrypted, for 24 hours",
-            ),
-            (
-                KeptKind::Ledger,
-                "its entries name calls and messages by their ids, not people",
-            ),
-            (
-                KeptKind::Backups,
-                "copies of the database hold it as long as the operator keeps them",
-            ),
-        ];
-        for (what, why) in others {
+        for (what, why) in ELSEWHERE {
             keep(what, None, why.to_owned(), Vec::new());
         }
         Ok(AllKept(all))

@@ -86,7 +86,7 @@ async fn a_workspace_takes_its_share_and_no_more() {
 #[tokio::test]
 async fn few_are_loaded_at_once_and_their_bytes_are_set_aside() {
     let shelf = Shelf::new(1 << 20);
-    let never = |wanted: Wanted| shelf.get(wanted, || std::future::pending::<Result<Listed>>());
+    let never = |wanted: Wanted| shelf.get(wanted, std::future::pending::<Result<Listed>>);
     let mut loads: Vec<_> = (1..5).map(|n| Box::pin(never(wanted(n, n, n)))).collect();
     for load in &mut loads {
         assert!(load.as_mut().now_or_never().is_none());

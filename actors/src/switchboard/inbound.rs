@@ -113,7 +113,7 @@ struct Incoming<'a> {
 enum Unfound {
     Refused(u16, &'static str),
     /// Another node has the number's workspace.
-    Elsewhere(Number),
+    Elsewhere(Box<Number>),
 }
 
 /// Whose call it is.
@@ -187,7 +187,7 @@ impl Incoming<'_> {
             return Ok(Err(Unfound::Refused(404, "Not Found")));
         };
         if !self.deps.fence.leases().serves(number.tenant_id) {
-            return Ok(Err(Unfound::Elsewhere(number)));
+            return Ok(Err(Unfound::Elsewhere(Box::new(number))));
         }
         let account = match account(self.deps, self.switchboard, number.tenant_id, trunk).await {
             Err(Error::NotFound(_)) => return Ok(Err(Unfound::Refused(404, "Not Found"))),

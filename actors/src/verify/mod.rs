@@ -135,15 +135,17 @@ pub async fn ask(
         .await?;
     match making {
         CodeOutcome::Known(row) => Ok(Answered::Made(row)),
-        CodeOutcome::Made(row, code) => {
-            // It goes on also when nobody waits for the answer any more: the code counts.
-            let (its, to) = (deps.clone(), row.clone());
-            let sending = deps.runtime.spawn(async move { deliver(&its, &to, &code).await });
-            sending.await.map_err(|error| Error::Internal(error.to_string()))??;
-            Ok(Answered::Made(row))
-        }
+        CodeOutcome::Made(row, code) => send(deps, row, code).await,
         CodeOutcome::TooMany { until } => Ok(Answered::TooMany { until }),
     }
+}
+
+async fn send(deps: &Deps, row: Box<Model>, code: Zeroizing<String>) -> Result<Answered> {
+    // It goes on also when nobody waits for the answer any more: the code counts.
+    let (its, to) = (deps.clone(), row.clone());
+    let sending = deps.runtime.spawn(async move { deliver(&its, &to, &code).await });
+    sending.await.map_err(|error| Error::Internal(error.to_string()))??;
+    Ok(Answered::Made(row))
 }
 
 /// Numbers that nobody has to prove, or nobody can.

@@ -436,6 +436,8 @@ on_both! {
                 _ if path.contains('{') => continue,
                 _ => path.to_owned(),
             };
+            // The law is asked about a place, whatever else is asked.
+            let asked = if path == "/v1/compliance/check" { "region=DE&" } else { "" };
             for parameter in operation["parameters"].as_array().unwrap() {
                 let (name, schema) = (parameter["name"].as_str().unwrap(), &parameter["schema"]);
                 let one = if schema["type"] == "array" { &schema["items"] } else { schema };
@@ -447,11 +449,11 @@ on_both! {
                 };
                 for value in values {
                     let value = value.as_str().unwrap();
-                    tenant.api.get(&format!("{at}?{name}={value}")).await.ok();
+                    tenant.api.get(&format!("{at}?{asked}{name}={value}")).await.ok();
                     world.advance(std::time::Duration::from_millis(50)).await;
                     tried += 1;
                 }
-                let refused = tenant.api.get(&format!("{at}?{name}=nonsense")).await;
+                let refused = tenant.api.get(&format!("{at}?{asked}{name}=nonsense")).await;
                 assert_eq!(refused.error(), (422, "validation_failed", Some(name)), "{path}");
             }
         }
