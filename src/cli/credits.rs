@@ -95,7 +95,7 @@ impl Credits {
 }
 
 async fn show(settings: &Settings, db: &Db, workspace: &str, json: bool) -> Result<(), CannotStart> {
-    let tenant = tenant::by_slug(&db.read, &workspace).await?;
+    let tenant = tenant::by_slug(&db.read, workspace).await?;
     let terms = settings.credits()?;
     let mut shown = Vec::new();
     for env in [Env::Live, Env::Test] {

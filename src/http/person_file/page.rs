@@ -241,9 +241,9 @@ fn calls(html: &mut String, calls: &[FileCallView]) {
         let lines: Vec<String> = turns.filter_map(line).collect();
         if !lines.is_empty() {
             let said = lines.join("\n");
-            let _ = write!(
+            let _ = writeln!(
                 html,
-                "<figure><figcaption>Call at {}</figcaption><pre>{said}</pre></figure>\n",
+                "<figure><figcaption>Call at {}</figcaption><pre>{said}</pre></figure>",
                 one.at
             );
         }

@@ -14,7 +14,7 @@ use uuid::Uuid;
 enum Listable {
     /// With its place among them.
     Builtin(u128, Builtin),
-    Clone(Model),
+    Clone(Box<Model>),
 }
 
 impl Listable {
@@ -38,7 +38,7 @@ pub async fn list(state: Data<State>, caller: Caller, mut params: Params) -> Api
     if wanted.is_none_or(|wanted| wanted == VoiceType::Cloned) {
         let clones = store::list(&state.deps.db, caller.tenant_id(), status, page).await?;
         more = clones.has_more;
-        rows.extend(clones.rows.into_iter().map(Listable::Clone));
+        rows.extend(clones.rows.into_iter().map(Box::new).map(Listable::Clone));
     }
     Ok(web::Json(paged(&state, rows, page, more)))
 }
@@ -77,6 +77,6 @@ fn paged(state: &State, mut rows: Vec<Listable>, page: Page, more: bool) -> List
     rows.truncate(limit);
     List::of(Listed { rows, has_more }, Listable::place, |line| match line {
         Listable::Builtin(_, voice) => voice.into(),
-        Listable::Clone(row) => VoiceView::of(state, row),
+        Listable::Clone(row) => VoiceView::of(state, *row),
     })
 }

@@ -42,7 +42,9 @@ const ROBOT: &str = "Are you a robot?";
 
 /// With the rules of calling as they come with the service.
 fn under_the_law(stage: &mut Stage, voice: &str, more: &[(&'static str, &str)]) {
-    let law = [("CALLBOARD_LAW_FILE", ""), ("CALLBOARD_VOICE", voice)];
+    // Where its voice is found.
+    let path = std::env::var("PATH").unwrap();
+    let law = [("CALLBOARD_LAW_FILE", ""), ("CALLBOARD_VOICE", voice), ("PATH", &path)];
     stage.restart_with(&[&law[..], more].concat());
 }
 

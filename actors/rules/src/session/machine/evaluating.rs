@@ -12,7 +12,7 @@ pub(super) fn evaluate(mut session: Session, found: Evaluated, now: Moment) -> R
             let recorded = closing::disposition(&session, &code, found.by, now).filter(|_| is_news);
             let call = Arc::make_mut(&mut session.call);
             call.disposition_code = Some(code.clone());
-            call.disposition_note = Some(note.clone());
+            call.disposition_note = Some(note.clone()).filter(|note| !note.is_empty());
             call.disposition_by = Some(found.by);
             effects.extend(classified(
                 call,
