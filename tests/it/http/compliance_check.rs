@@ -92,6 +92,7 @@ on_both! {
         world.advance(seconds(2)).await;
 
         // It depends on what is thought of, and nothing of that is kept.
+        api.patch("/v1/compliance/identity", json!({ "registered_name": "Acme Ltd." })).await.ok();
         let with = ask(api, "region=DE&consent=express_written&at=2026-11-30T10:00:00Z").await.ok();
         let without = ask(api, "region=DE&at=2026-11-30T10:00:00Z").await.ok();
         let noes = |checked: &Value| checked["rules"].as_array().unwrap().iter().filter(|asked| asked["kind"] == "consent" && asked["verdict"] != "yes").count();

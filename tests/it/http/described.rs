@@ -436,8 +436,12 @@ on_both! {
                 _ if path.contains('{') => continue,
                 _ => path.to_owned(),
             };
-            // The law is asked about a place, whatever else is asked.
-            let asked = if path == "/v1/compliance/check" { "region=DE&" } else { "" };
+            // About whom or what place, whatever else is asked.
+            let asked = match path {
+                "/v1/compliance/check" => "region=DE&",
+                _ if path.starts_with("/v1/people") => "phone_number=%2B15002340011&",
+                _ => "",
+            };
             for parameter in operation["parameters"].as_array().unwrap() {
                 let (name, schema) = (parameter["name"].as_str().unwrap(), &parameter["schema"]);
                 let one = if schema["type"] == "array" { &schema["items"] } else { schema };

@@ -153,7 +153,7 @@ on_both! {
         let texts = json!({ "channel": "sms", "template": { "body": "Hello." } });
         let path = run(&tenant, &[somebody("+15002350000", NEW_YORK, json!({}))], texts).await;
         world.advance(minutes(2)).await;
-        assert_eq!(fates(&tenant, &path).await, [barred()]);
+        assert_eq!(fates(&tenant, &path).await, [barred()], "{:#}", tenant.api.get(&format!("{path}/contacts")).await.ok());
         // A call is closed by the wall clock's day, and open by ours: it waits until both agree.
         consent(&tenant.api, "+15002340001", json!({})).await;
         let calls = run(&tenant, &[somebody("+15002340001", NEW_YORK, json!({}))], json!({})).await;

@@ -3,7 +3,7 @@ use super::{CALLER, SELLER, consent, introduce, mid_morning, number, proof, revo
 use crate::{
     on_both,
     scenarios::messages::{PERSON, live, sms, status, text, with_provider},
-    world::{Api, Tenant, World, minutes, smtp::Smtp, twilio::Twilio},
+    world::{Api, Tenant, World, minutes, seconds, smtp::Smtp, twilio::Twilio},
 };
 use actors::session::intake::{self, IfClosed};
 use entities::{Error, ids::AgentId, session::Model as Session, values::Env};
@@ -37,6 +37,10 @@ fn refused_by(rule: &str) -> (u16, Option<String>) {
     (409, Some(rule.to_owned()))
 }
 
+fn given_now(world: &World, more: Value) -> Value {
+    with(more, json!({ "given_at": world.clock.now().to_string() }))
+}
+
 const TAKEN: (u16, Option<String>) = (202, None);
 
 /// A live call that shows the workspace's number: what keeps it from being made.
@@ -68,14 +72,16 @@ on_both! {
             (json!({ "tier": "express" }), refused_by("us.consent.sms")),
             (json!({ "seller": "Other Inc." }), refused_by("us.consent.sms")),
         ] {
-            let weak = consent(&api, PERSON, more.clone()).await;
+            let weak = consent(&api, PERSON, given_now(world, more.clone())).await;
             assert_eq!(texting(&api, json!({})).await, expected, "{more}");
             revoke(&api, &weak).await;
+            // Only what is given later is another one.
+            world.advance(seconds(1)).await;
         }
         // Of the sandbox, it is none for live.
         consent(&tenant.api, PERSON, json!({})).await;
         assert_eq!(texting(&api, json!({})).await, refused_by("us.consent.sms"));
-        let id = consent(&api, PERSON, json!({})).await;
+        let id = consent(&api, PERSON, given_now(world, json!({}))).await;
         let sent = text(&api, PERSON, json!({})).await;
         world.settle().await;
         assert_eq!((status(&api, &sent).await.as_str(), provider.asked().len()), ("sent", 1));
