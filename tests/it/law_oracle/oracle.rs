@@ -167,12 +167,14 @@ pub static LAWS: [Law; 12] = [
     },
 ];
 
+type Allows = fn(&Law, &Facts) -> bool;
+
 /// In which there are texts: those of the phrases for opting out. Source: issue, item 4.
 const LANGUAGES: [&str; 9] = ["de", "en", "es", "fr", "it", "nl", "pl", "pt", "tr"];
 
 /// What is asked, and what it is called if the answer is no.
 #[rustfmt::skip]
-const ASKED: [(&str, fn(&Law, &Facts) -> bool); 14] = [
+const ASKED: [(&str, Allows); 14] = [
     ("L3: on the own list", |_, facts| !facts.is_barred),
     ("U1, C1, E4: consent", |law, facts| !is_marketing_call(facts) || consents(law, facts)),
     ("U1: consent to a service call", |law, facts| !(is_us(law) && is_call(facts) && facts.purpose == Purpose::Service)

@@ -48,7 +48,7 @@ async fn stats(tenant: &Tenant, campaign: &str) -> Value {
 async fn rests(world: &World, tenant: TenantId, number: &str) -> Vec<RestCause> {
     let number: E164 = number.parse().unwrap();
     let db = &world.deps().db.read;
-    let mut found = rest::of_numbers(db, (tenant, Env::Test), &[number.clone()])
+    let mut found = rest::of_numbers(db, (tenant, Env::Test), std::slice::from_ref(&number))
         .await
         .unwrap();
     let mut causes: Vec<_> = found
