@@ -273,7 +273,9 @@ impl LegalTerms {
                 judgement.asked.push(Asked { verdict, ..asked });
             }
         }
-        if wall < judged.holds.0 {
+        // What is never open by our time does not open by waiting.
+        let is_shut = judgement.asked.iter().any(|asked| asked.verdict == Verdict::Never);
+        if wall < judged.holds.0 && !is_shut {
             judgement.asked.push(Asked {
                 kind: GateKind::Caps,
                 rule: UNDECIDED.to_owned(),
