@@ -80,7 +80,7 @@ mod tests {
             ("US, 1.99 %", US, 1_005, 20, false),
             ("US, at the brake", US, 1_000, 20, true),
             ("US, below the limit and above the brake", US, 1_000, 29, true),
-            ("ours: one is no rate", US, 1, 1, false),
+            ("ours: one is not a rate", US, 1, 1, false),
             ("ours: one of 49", US, 49, 1, false),
             ("ours: one of 50", US, 50, 1, false),
             ("ours: two of 49", US, 49, 2, true),

@@ -32,7 +32,7 @@ fn at_the_brake_nobody_is_called_and_below_it_everybody() {
         ("no law has a limit", vec![], abandoned(100, 50), 9),
         ("below the brake", vec![US], abandoned(1_000, 19), 9),
         ("at the brake", vec![US], abandoned(1_000, 20), 0),
-        ("ours: one is no rate", vec![US], abandoned(3, 1), 9),
+        ("ours: one is not a rate", vec![US], abandoned(3, 1), 9),
         ("ours: two of few", vec![US], abandoned(49, 2), 0),
     ] {
         let mut tenant = Tenant::new(room(90, 0), 1_000.0, 60);
