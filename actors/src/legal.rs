@@ -67,6 +67,7 @@ pub async fn terms(deps: &Deps, db: &Connection, matter: Matter) -> Result<Legal
         zone: tenant.timezone,
         own: tenant.own_country().ok().map(Place::from),
         law: deps.law.clone(),
+        tenant_id: workspace,
         legal: matter.legal,
         channel: matter.channel,
         identity: IdentityFact::from(identity.as_ref()),
@@ -219,13 +220,16 @@ pub fn permits(legal: &LegalTerms, judged: &Judged, is_for_later: bool) -> Resul
     let Some(asked) = judged.judgement.asked.iter().find(bars) else {
         return Ok(());
     };
-    let rule = legal.law.rule(&asked.rule);
-    Err(Error::ComplianceBlocked {
-        rule: asked.rule.clone(),
-        reason: rule
-            .map(|rule| format!("{}: {}", rule.title, rule.mend))
-            .unwrap_or_default(),
-    })
+    Err(blocked(&legal.law, asked.rule.clone()))
+}
+
+/// What the API answers where that rule says no.
+fn blocked(law: &Law, rule: String) -> Error {
+    let (title, mend) = law.told(&rule);
+    Error::ComplianceBlocked {
+        reason: format!("{title}: {mend}"),
+        rule,
+    }
 }
 
 /// Errors: what keeps all contacts of these groups from being reached, that somebody can mend before the campaign starts.
@@ -250,13 +254,7 @@ pub fn can_start(legal: &LegalTerms, groups: &[String], now: Moment) -> Result<(
     let Some(rule) = first.filter(|_| legal.is_enforced) else {
         return Ok(());
     };
-    let found = legal.law.rule(&rule);
-    Err(Error::ComplianceBlocked {
-        reason: found
-            .map(|found| format!("{}: {}", found.title, found.mend))
-            .unwrap_or_default(),
-        rule,
-    })
+    Err(blocked(&legal.law, rule))
 }
 
 /// For the hours of what is enforced.

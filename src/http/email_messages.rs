@@ -22,7 +22,7 @@ use entities::{
         content::{Attachment, Attachments},
     },
     ids::{CampaignId, ConsentId, ContactId, EmailId},
-    law::{Audience, Legal, LegalPerson, MessageLegal, Purpose, SandboxLaw},
+    law::{Audience, Legal, LegalPerson, MessageLegal, Purpose, SandboxLaw, Vertical},
     values::{Cents, Metadata, Moment, Place, Text},
 };
 use rules::{barred, email::machine::Command};
@@ -58,6 +58,9 @@ pub struct Create {
     /// Left out: `consumer`.
     #[serde(default)]
     pub audience: Audience,
+    /// A trade that has rules of its own.
+    #[serde(default)]
+    pub vertical: Option<Vertical>,
     /// For whom it is written; null: the workspace's registered name.
     #[serde(default)]
     pub seller: Option<Text<1, 200>>,
@@ -253,9 +256,11 @@ fn legal_of(asked: &Create) -> ApiResult<MessageLegal> {
         legal: Legal {
             purpose,
             audience: asked.audience,
+            vertical: asked.vertical,
             seller: asked.seller.clone(),
+            // Its own subject says what it is about.
+            subject: None,
             contract_ref: asked.contract_ref.clone(),
-            ..Legal::default()
         },
         person: LegalPerson {
             region: asked.region.clone(),

@@ -18,7 +18,7 @@ use actors::sms::{
 use entities::{
     Error,
     ids::{CampaignId, ConsentId, ContactId, SmsId},
-    law::{Audience, Legal, LegalPerson, MessageLegal, Purpose, SandboxLaw},
+    law::{Audience, Legal, LegalPerson, MessageLegal, Purpose, SandboxLaw, Vertical},
     number,
     sms_message::{self as store, Direction, Encoding, Filter, Model, Status},
     values::{Cents, E164, Env, Metadata, Moment, Place, Text},
@@ -43,6 +43,9 @@ pub struct Create {
     /// Left out: `consumer`.
     #[serde(default)]
     pub audience: Audience,
+    /// A trade that has rules of its own.
+    #[serde(default)]
+    pub vertical: Option<Vertical>,
     /// For whom it is written; null: the workspace's registered name.
     #[serde(default)]
     pub seller: Option<Text<1, 200>>,
@@ -173,9 +176,11 @@ pub async fn create(
             legal: Legal {
                 purpose: asked.purpose,
                 audience: asked.audience,
+                vertical: asked.vertical,
                 seller: asked.seller,
+                // Nothing but what it says itself.
+                subject: None,
                 contract_ref: asked.contract_ref,
-                ..Legal::default()
             },
             person: LegalPerson {
                 region: asked.region,

@@ -9,6 +9,7 @@ mod audit;
 mod calls;
 mod campaign;
 mod dispatch;
+mod gate;
 mod guests;
 mod lists;
 mod neighbours;
@@ -66,6 +67,7 @@ fn main() {
             }
             Some("pacing") => dispatch::pacing(&database, number("--seconds", 20)).await,
             Some("list") => dispatch::long_list(&database, number("--contacts", 1_000_000)).await,
+            Some("gate") => gate::run(number("--contacts", 20_000), database).await,
             Some("registers") => registers::run(&database, number("--numbers", 1_000_000)).await,
             Some("lists") => {
                 let plan = lists::Plan {
@@ -144,7 +146,7 @@ fn main() {
             Some("campaign") | None => campaign::run(number("--contacts", 20_000), database).await,
             Some(other) => {
                 let runs =
-                    "campaign, calls, rooms, phone, talk, pacing, list, lists, fair, neighbours, asleep, webhooks, idle or soak";
+                    "campaign, calls, rooms, phone, talk, pacing, list, lists, registers, gate, fair, neighbours, asleep, webhooks, idle or soak";
                 panic!("`{other}` is not a load run: {runs}")
             }
         }

@@ -9,6 +9,7 @@ pub mod contact;
 pub mod conversation;
 pub mod credits;
 pub mod delivery;
+pub mod digest;
 pub mod dispatch;
 pub mod effect;
 pub mod eligibility;

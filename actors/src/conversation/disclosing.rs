@@ -13,7 +13,7 @@ use entities::{Result, agent::ConsentMode, law::DisclosureKind, session::EndReas
 use rules::{
     conversation::{
         claims::Watch,
-        disclosure::{Asked, Came, Sentence, Speech, joined, kinds_of, sha256, speaks},
+        disclosure::{Asked, Came, Sentence, Speech, joined, kinds_of, speaks},
     },
     session::command::{Command, Disclosed},
 };
@@ -203,7 +203,7 @@ impl<L: CallTransport> Conversation<L> {
         let disclosed = Disclosed {
             kinds: kinds_of(sentences),
             language,
-            text_sha256: sha256(&joined(sentences)),
+            text_sha256: rules::digest::sha256(joined(sentences).as_bytes()),
             began,
             ended: self.now(),
             is_cut_off,

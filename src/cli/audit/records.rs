@@ -61,7 +61,7 @@ fn record_line(row: &Model) -> Value {
         "number_hash": row.number_hash,
         "email_hash": row.email_hash,
         "at": row.at,
-        "body_sha256": digest(&row.body),
+        "body": row.body,
         "content": row.content.as_deref().map(digest),
         "content_sha256": row.content_sha256,
         "prev_hash": row.prev_hash,

@@ -2,9 +2,9 @@
 use super::{open, text_of};
 use crate::error::CannotStart;
 use clap::Args;
-use rules::law::record::{
-    chain::hex,
-    line::{MANIFEST_FORM, Manifest, ManifestFile, Signed},
+use rules::{
+    digest::hex,
+    law::record::line::{MANIFEST_FORM, Manifest, ManifestFile, Signed},
 };
 use runtime::signing::{ALGORITHM, is_signed};
 use sha2::{Digest, Sha256};

@@ -5,7 +5,7 @@ use entities::{
     law::{Audience, ConsentTier, Purpose, Vertical},
     values::Moment,
 };
-use rules::law::{Confidence, GateKind, Judgement, Law, LawRule, UNDECIDED, Verdict};
+use rules::law::{Confidence, GateKind, Judgement, Law, LawRule, Verdict};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
@@ -65,10 +65,6 @@ impl LawVerdict {
     }
 }
 
-const UNDECIDED_TITLE: &str = "No rule of the pack says whether this is allowed there";
-const UNDECIDED_MEND: &str =
-    "Nobody is reached there for this purpose; ask the operator for a pack that knows the place.";
-
 impl AskedView {
     /// All rules that were asked, in that order.
     pub fn all(law: &Law, judgement: &Judgement) -> Vec<Self> {
@@ -76,11 +72,7 @@ impl AskedView {
             Some(rule) => AskedView::from((rule, &asked.verdict)),
             None => {
                 let (verdict, until) = LawVerdict::of(asked.verdict);
-                let (title, mend) = match asked.rule == UNDECIDED {
-                    true => (UNDECIDED_TITLE, Some(UNDECIDED_MEND.to_owned())),
-                    // Of another version of the pack.
-                    false => (asked.rule.as_str(), None),
-                };
+                let (title, mend) = law.told(&asked.rule);
                 AskedView {
                     rule: asked.rule.clone(),
                     kind: asked.kind,
@@ -88,7 +80,7 @@ impl AskedView {
                     source: String::new(),
                     verdict,
                     until,
-                    mend,
+                    mend: Some(mend.to_owned()).filter(|mend| !mend.is_empty()),
                 }
             }
         };
@@ -185,11 +177,7 @@ impl LawCountView {
     pub fn all(law: &Law, counts: &LawCounts) -> Vec<Self> {
         let view = |(id, count): (&String, &LawCount)| {
             let rule = law.rule(id);
-            let (title, mend) = match (rule, id.as_str()) {
-                (Some(rule), _) => (rule.title.as_str(), rule.mend.as_str()),
-                (None, UNDECIDED) => (UNDECIDED_TITLE, UNDECIDED_MEND),
-                (None, id) => (id, ""),
-            };
+            let (title, mend) = law.told(id);
             LawCountView {
                 rule: id.clone(),
                 kind: rule.map_or(GateKind::Purpose, |rule| rule.says.kind()),

@@ -1,5 +1,7 @@
 //! The table of invariants.
-use super::{dialing, events, facts::Facts, hours, law, letters, money, pace, recordings, records, rooms, talks};
+use super::{
+    dialing, events, facts::Facts, hours, law, lawful, letters, money, pace, recordings, records, rooms, talks,
+};
 use serde_json::Value;
 
 /// What is known about a run. Nothing in it comes from inside the service but `dump`.
@@ -40,7 +42,7 @@ pub struct Breach {
 type Check = fn(&Evidence, &Facts<'_>) -> Vec<String>;
 
 /// `DUMP` and `CAP` are the checker's own; the others are numbered as in the list of promises.
-const CHECKS: [(&str, Check); 34] = [
+const CHECKS: [(&str, Check); 41] = [
     ("DUMP", |_, facts| facts.unreadable.clone()),
     ("I1", records::acknowledged_is_kept),
     ("I2", events::events_match_facts),
@@ -72,7 +74,14 @@ const CHECKS: [(&str, Check); 34] = [
     ("I21", dialing::pauses_are_kept),
     ("I21", letters::pauses_are_kept),
     ("I21", money::nothing_leaves_an_empty_purse),
+    ("L1", lawful::nobody_is_called_without_consent),
     ("L2", law::verdicts_come_out_again),
+    ("L3", lawful::whoever_opted_out_is_left_alone),
+    ("L4", lawful::a_machine_says_that_it_is_one),
+    ("L5", lawful::silence_is_abandonment),
+    ("L6", lawful::abandoned_calls_hold_the_campaign),
+    ("L7", lawful::registers_are_fresh),
+    ("L8", lawful::rules_begin_on_their_day),
     ("L9", law::whoever_was_reached_is_on_record),
     ("L10", law::nobody_has_edited_the_record),
 ];

@@ -3,6 +3,7 @@ use super::{
     books::{self, Account, Asked, Message, Posting, Send, Topup},
     check::Evidence,
     law::{self, Mark, Record},
+    lawful::{self, Consent},
     read::{self, CarrierLine, Step},
     rooms::{self, Room},
 };
@@ -226,6 +227,7 @@ pub struct Facts<'a> {
     /// The record of attempts, in no order.
     pub records: Vec<Record<'a>>,
     pub marks: Vec<Mark<'a>>,
+    pub consents: Vec<Consent<'a>>,
     /// By `placed`.
     pub calls: Vec<Call<'a>>,
     /// Sessions whose call the carrier refused before it accepted it: nobody's phone rang.
@@ -330,6 +332,7 @@ impl<'a> Facts<'a> {
             "account" => return books::account(line).map(|account| self.accounts.push(account)),
             "record" => return law::record(line).map(|record| self.records.push(record)),
             "record_end" | "record_anchor" | "record_head" => return law::mark(line).map(|mark| self.marks.push(mark)),
+            "consent" => self.consents.push(lawful::consent(line)?),
             "posting" => return books::posting(line).map(|posting| self.postings.push(posting)),
             // Kinds that other checks read.
             _ => return Ok(()),

@@ -24,7 +24,9 @@ pub struct Record<'a> {
     pub number_hash: Option<&'a str>,
     pub email_hash: Option<&'a str>,
     pub at: Option<i64>,
-    pub body_sha256: &'a str,
+    /// Its text, as it was hashed.
+    pub body: &'a str,
+    pub said: Value,
     /// The digest of what is there; `None`: nothing is.
     pub content: Option<&'a str>,
     /// The digest that was recorded.
@@ -58,7 +60,8 @@ pub fn record(line: &Value) -> Result<Record<'_>, String> {
         number_hash: or_null(line, "number_hash", Value::as_str)?,
         email_hash: or_null(line, "email_hash", Value::as_str)?,
         at: millis(need(line, "at", Value::as_str)?),
-        body_sha256: need(line, "body_sha256", Value::as_str)?,
+        body: need(line, "body", Value::as_str)?,
+        said: need(line, "body", |body| serde_json::from_str(body.as_str()?).ok())?,
         content: or_null(line, "content", Value::as_str)?,
         content_sha256: or_null(line, "content_sha256", Value::as_str)?,
         prev_hash: need(line, "prev_hash", Value::as_str)?,
@@ -97,24 +100,28 @@ pub fn hash(row: &Record<'_>) -> String {
         row.email_hash.unwrap_or_default().to_owned(),
         row.at.unwrap_or_default().to_string(),
         row.content_sha256.map_or_else(|| "0".repeat(64), str::to_owned),
-        row.body_sha256.to_owned(),
+        digest(row.body.as_bytes()),
     ];
-    let mut hasher = Sha256::new();
+    let mut bytes = Vec::new();
     for part in parts {
-        hasher.update((part.len() as u32).to_be_bytes());
-        hasher.update(part.as_bytes());
+        bytes.extend((part.len() as u32).to_be_bytes());
+        bytes.extend(part.as_bytes());
     }
-    hasher.finalize().iter().fold(String::new(), |mut text, byte| {
+    digest(&bytes)
+}
+
+fn digest(bytes: &[u8]) -> String {
+    Sha256::digest(bytes).iter().fold(String::new(), |mut text, byte| {
         // Writing to a String cannot fail.
         let _ = write!(text, "{byte:02x}");
         text
     })
 }
 
-type Owner<'a> = (&'a str, &'a str);
+pub type Owner<'a> = (&'a str, &'a str);
 
 /// The rows of each chain, in the order of their places.
-fn chains<'r>(facts: &'r Facts<'_>) -> BTreeMap<Owner<'r>, Vec<&'r Record<'r>>> {
+pub fn chains<'r>(facts: &'r Facts<'_>) -> BTreeMap<Owner<'r>, Vec<&'r Record<'r>>> {
     let mut chains: BTreeMap<Owner<'r>, Vec<&'r Record<'r>>> = BTreeMap::new();
     for row in &facts.records {
         chains.entry((row.tenant, row.env)).or_default().push(row);
@@ -261,28 +268,13 @@ fn unbroken((tenant, env): Owner<'_>, rows: &[&Record<'_>], marks: &[&Mark<'_>])
     found
 }
 
-/// Openings stand in the order of the intents among all commits. Of a session that was dialled more than once the last intent is
-/// known, so its last opening counts.
+/// Openings stand in the order of the intents among all commits.
 fn in_order(facts: &Facts<'_>, chains: &BTreeMap<Owner<'_>, Vec<&Record<'_>>>) -> Vec<String> {
-    let mut seqs: HashMap<(&str, Option<i64>), i64> = HashMap::new();
-    for session in facts.sessions.iter().filter(|session| !session.inbound) {
-        if let Some(seq) = session.intent_seq {
-            seqs.insert((session.id, None), seq);
-        }
-    }
-    for send in &facts.sends {
-        seqs.insert((send.message, i64::try_from(send.n).ok()), send.seq);
-    }
+    let intents = Intents::of(facts);
     let mut found = Vec::new();
     for ((tenant, env), rows) in chains {
-        let openings: Vec<&&Record<'_>> = rows.iter().filter(|row| row.what == "attempt").collect();
-        let last: HashMap<&str, i64> = openings.iter().map(|row| (row.attempt, row.n)).collect();
-        let seq = |row: &Record<'_>| match seqs.get(&(row.attempt, Some(row.dial_n))) {
-            Some(seq) => Some(*seq),
-            None if last.get(row.attempt) == Some(&row.n) => seqs.get(&(row.attempt, None)).copied(),
-            None => None,
-        };
-        let known: Vec<(i64, i64)> = openings.iter().filter_map(|row| Some((row.n, seq(row)?))).collect();
+        let openings = rows.iter().filter(|row| row.what == "attempt");
+        let known: Vec<(i64, i64)> = openings.filter_map(|row| Some((row.n, intents.seq(row)?))).collect();
         for pair in known.windows(2).filter(|pair| pair[0].1 > pair[1].1) {
             found.push(format!(
                 "{tenant} in {env}: row {} stands before the intent of row {}",
@@ -291,4 +283,42 @@ fn in_order(facts: &Facts<'_>, chains: &BTreeMap<Owner<'_>, Vec<&Record<'_>>>) -
         }
     }
     found
+}
+
+/// The places of intents among all commits. Of a session that was dialled more than once the last one is known, and belongs to its last
+/// opening.
+pub struct Intents<'a> {
+    calls: HashMap<&'a str, i64>,
+    messages: HashMap<(&'a str, i64), i64>,
+    /// The place of each attempt's last opening in its chain.
+    last: HashMap<&'a str, i64>,
+}
+
+impl<'a> Intents<'a> {
+    pub fn of(facts: &Facts<'a>) -> Self {
+        let dialled = facts.sessions.iter().filter(|session| !session.inbound);
+        let mut last = HashMap::new();
+        for row in facts.records.iter().filter(|row| row.what == "attempt") {
+            let place = last.entry(row.attempt).or_insert(row.n);
+            *place = row.n.max(*place);
+        }
+        let sends = facts.sends.iter();
+        Intents {
+            calls: dialled
+                .filter_map(|session| Some((session.id, session.intent_seq?)))
+                .collect(),
+            messages: sends
+                .filter_map(|send| Some(((send.message, i64::try_from(send.n).ok()?), send.seq)))
+                .collect(),
+            last,
+        }
+    }
+
+    pub fn seq(&self, row: &Record<'_>) -> Option<i64> {
+        match self.messages.get(&(row.attempt, row.dial_n)) {
+            Some(seq) => Some(*seq),
+            None if self.last.get(row.attempt) == Some(&row.n) => self.calls.get(row.attempt).copied(),
+            None => None,
+        }
+    }
 }

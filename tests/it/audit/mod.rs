@@ -8,7 +8,7 @@
 //! - `read` and `books` take each line strictly, and `facts` puts them together: a line that cannot be read is itself a breach,
 //!   for a checker that skips what it does not understand finds nothing;
 //! - `check` is the table of invariants; each is one function in `records`, `events`, `talks`, `recordings`, `dialing`, `hours`,
-//!   `pace`, `letters`, `money` (with `falls`), `rooms` or `law`.
+//!   `pace`, `letters`, `money` (with `falls`), `rooms`, `law` or `lawful`.
 //!
 //! That every clause bites is shown in `tests/it/bites`.
 pub mod books;
@@ -19,6 +19,7 @@ mod facts;
 mod falls;
 mod hours;
 pub mod law;
+mod lawful;
 mod letters;
 pub mod money;
 mod pace;

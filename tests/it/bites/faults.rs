@@ -201,6 +201,33 @@ const STILL_SOUND: &[(&str, Change)] = &[
             line["content"] = json!(null);
         }
     }),
+    ("a call of the sandbox without an agreement", |e| {
+        law::says(e, "ann.1", |body| {
+            body["observed"] = json!(true);
+            body["facts"]["consent"] = json!(null);
+        })
+    }),
+    ("an agreement that is taken back after the call", |e| {
+        row(e, "consent", "ann")["withdrawals"] = json!([{ "channel": "phone", "seq": 1_000_000 }])
+    }),
+    ("whoever hangs up hears no more", |e| {
+        law::says(e, "ann.1 outcome", |body| {
+            body["disclosures"] = json!([]);
+            body["ended_at"] = body["picked_up_at"].clone();
+        })
+    }),
+    ("one call that was abandoned", |e| {
+        law::says(e, "ann.1 outcome", |body| {
+            (body["abandoned"], body["first_sound_ms"]) = (json!("late_sound"), json!(2_001));
+        })
+    }),
+    ("the day before a rule begins", |e| {
+        law::says(e, "bob.1", |body| {
+            body["facts"]["at"] = json!("2026-08-10T21:59:59.000Z");
+            body["asked"] = json!(["consent:eu.consent.voice"]);
+        });
+        row(e, "consent", "bob")["given_at"] = json!("2026-08-01T00:00:00.000Z");
+    }),
     ("nobody looked into the folder", |e| e.files = None),
     ("nobody asked the providers", |e| e.provider.clear()),
     ("a code that proves a number is not kept", |e| {

@@ -1,7 +1,7 @@
 //! Sound evidence: an hour of two campaigns, told in the order of time. There are retries, a pause by hand and one for
 //! quiet hours, an entry on the do-not-call list that comes and goes, a kill that cuts two calls off, and a cancel
 //! with a call in flight. Some talks are recorded, and in some the other side has a wish (`talks`). After it
-//! somebody pays, writes and calls until nothing is left (`purse`). Each line carries a `nick` ("a1", its first session "a1.1"), which the checker does not read.
+//! somebody pays, writes and calls until nothing is left (`purse`), and some are called whom the law protects (`law`). Each line carries a `nick` ("a1", its first session "a1.1"), which the checker does not read.
 mod law;
 mod purse;
 mod rooms;
@@ -84,6 +84,7 @@ pub fn evidence() -> Evidence {
     story.at(961.0).moves("a", "completed", Some("canceled"));
     purse::spend(&mut story);
     rooms::open(&mut story);
+    law::sell(&mut story);
     story.publishes();
     story.told()
 }
@@ -146,6 +147,8 @@ struct Story {
     now: i64,
     seq: i64,
     evidence: Evidence,
+    /// What the next row of the record says.
+    next: Option<Value>,
 }
 
 impl Story {
@@ -167,6 +170,7 @@ impl Story {
             now: START,
             seq: 0,
             evidence,
+            next: None,
         }
     }
 

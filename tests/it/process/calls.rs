@@ -44,6 +44,20 @@ impl Calls {
         assert!(answer.status().is_success(), "{path}: {}", answer.text().await.unwrap());
         answer.json().await.unwrap()
     }
+    pub(crate) async fn patch(&self, path: &str, body: Value) -> Value {
+        let request = self.client.patch(format!("{}{path}", self.url)).bearer_auth(&self.key);
+        let answer = request.json(&body).send().await.unwrap();
+        assert!(answer.status().is_success(), "{path}: {}", answer.text().await.unwrap());
+        answer.json().await.unwrap()
+    }
+    /// Sends a CSV file.
+    pub(crate) async fn upload(&self, path: &str, csv: String) -> Value {
+        let request = self.client.post(format!("{}{path}", self.url)).bearer_auth(&self.key);
+        let request = request.header("content-type", "text/csv").body(csv);
+        let answer = request.send().await.unwrap();
+        assert!(answer.status().is_success(), "{path}: {}", answer.text().await.unwrap());
+        answer.json().await.unwrap()
+    }
     /// An action that may be refused in the state that things are in.
     pub(crate) async fn try_post(&self, path: &str) -> bool {
         let request = self.client.post(format!("{}{path}", self.url)).bearer_auth(&self.key);

@@ -1,5 +1,6 @@
 //! The real binary: how it starts, refuses to start, stops, and survives kill -9.
 mod access;
+mod agreed;
 mod calls;
 mod console;
 mod held;

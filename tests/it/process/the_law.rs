@@ -1,6 +1,6 @@
-//! kill -9 in the middle of campaigns, with numbers that come onto the do-not-call list meanwhile, pauses, and a list that is
-//! being read in: what was written down by service, carrier and client is put side by side, and nothing may contradict.
-use super::{Calls, Place, kills, on_disk, terminate};
+//! kill -9 in the middle of campaigns, with numbers that come onto the do-not-call list meanwhile, consents that are taken back, pauses,
+//! and a list that is being read in: what was written down by service, carrier and client is put side by side, and nothing may contradict.
+use super::{Calls, Place, agreed::Agreed, kills, on_disk, terminate};
 use crate::{
     audit::{Evidence, check, report},
     world::Backend,
@@ -40,7 +40,12 @@ fn killed_while_it_calls(backend: Backend) {
         let rate = (contacts as f64 / (kills as f64 * 0.6)).clamp(10.0, 100.0).round();
         let log = place.folder.path().join("carrier.log");
         let log_path = log.to_str().unwrap().to_owned();
-        let environment = [("CALLBOARD_SANDBOX_SPEED", "40"), ("CALLBOARD_SANDBOX_LOG", &log_path)];
+        let environment = [
+            ("CALLBOARD_SANDBOX_SPEED", "40"),
+            ("CALLBOARD_SANDBOX_LOG", &log_path),
+            // As it comes with the service.
+            ("CALLBOARD_LAW_FILE", ""),
+        ];
         let key = place.workspace();
         let mut serving = place.serve(&environment);
         let api = Calls::to(&place, key);
@@ -79,23 +84,14 @@ fn killed_while_it_calls(backend: Backend) {
         }
         let file = std::iter::once("phone_number\n".to_owned())
             .chain(numbers[contacts / 2..].iter().map(|number| format!("{number}\n")));
-        let file: String = file.collect();
-        let import = api
-            .client
-            .post(format!("{}{}/contacts/import", api.url, campaigns[2]))
-            .bearer_auth(&api.key);
-        let import = import
-            .header("content-type", "text/csv")
-            .body(file)
-            .send()
-            .await
-            .unwrap();
-        assert_eq!(import.status(), 202);
-        let job: Value = import.json().await.unwrap();
+        let job = api
+            .upload(&format!("{}/contacts/import", campaigns[2]), file.collect())
+            .await;
         let job = format!("/v1/imports/{}", job["id"].as_str().unwrap());
         let job = api.until(&job, |job| job["status"] != "running").await;
         assert_eq!(job["status"], "completed", "{job}");
         api.post(&format!("{}/start", campaigns[2]), json!({})).await;
+        let agreed = Agreed::start(&place, &api, &agent["id"], (contacts / 4).min(1_000), rate).await;
 
         let mut killed = Vec::new();
         for kill in 0..kills {
@@ -103,6 +99,7 @@ fn killed_while_it_calls(backend: Backend) {
             let number = &numbers[(kill * 37 + contacts / 3) % contacts];
             let entry = api.post("/v1/dnc", json!({ "phone_number": number })).await;
             acknowledged.push(json!({ "kind": "dnc", "id": entry["id"], "number": number }));
+            acknowledged.push(agreed.take_back(&api, kill).await);
             let turn = &campaigns[kill % 2];
             let paused = api.try_post(&format!("{turn}/pause")).await;
             let pause = Duration::from_millis(40 + 90 * (kill as u64 % 5));
@@ -118,6 +115,7 @@ fn killed_while_it_calls(backend: Backend) {
             // A pause outlives a kill.
             api.try_post(&format!("{turn}/resume")).await;
         }
+        campaigns.push(agreed.campaign);
         for campaign in &campaigns {
             let done = api.until(campaign, |campaign| campaign["status"] == "completed").await;
             for contact in api.all(&format!("{campaign}/contacts")).await {
@@ -134,9 +132,9 @@ fn killed_while_it_calls(backend: Backend) {
             taken_at: Some(millis()),
             kills: killed,
             limit: LIMIT,
-            // Three campaigns, each at its rate.
-            rate: rate * 3.0,
-            burst: 3.0 * f64::from(rules::dispatch::pace::burst(rate).get()),
+            // Four campaigns, each at its rate.
+            rate: rate * 4.0,
+            burst: 4.0 * f64::from(rules::dispatch::pace::burst(rate).get()),
             settled: true,
         };
         terminate(&mut serving);
@@ -156,7 +154,7 @@ fn killed_while_it_calls(backend: Backend) {
             of("event"),
         );
         assert!(
-            of("session") > contacts && placed > contacts,
+            of("session") > contacts && placed > contacts && of("consent") > kills,
             "there was something to look at"
         );
     });

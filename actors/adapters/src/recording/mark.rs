@@ -2,7 +2,7 @@
 //! behind the sound, in a chunk of its own, so that it can be written while hours of sound are read. Source: Regulation (EU) 2024/1689,
 //! art. 50(2): marked in a machine-readable form, as far as that can be done with a file.
 //!
-//! The chunk `cbai` holds one JSON object. Its last member is a signature (Ed25519) over [`CONTEXT`] and all the text before that member. One
+//! The chunk `cbai` holds one JSON object. Its last member is a signature (Ed25519) over the context `callboard recording 1` and all the text before that member. One
 //! of the others is the SHA-256 of the chunk `data`. A `LIST` of the kind `INFO` says the same to people.
 mod read;
 

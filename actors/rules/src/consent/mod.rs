@@ -3,7 +3,7 @@ pub mod evidence;
 pub mod kept;
 pub mod standing;
 
-use crate::{barred, shape};
+use crate::{barred, digest::sha256, shape};
 use entities::{
     Error, Result,
     checks::Checks,
@@ -16,8 +16,7 @@ use entities::{
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
-use sha2::{Digest, Sha256};
-use std::{fmt::Write, net::IpAddr};
+use std::net::IpAddr;
 use url::Url;
 
 /// Characters of the text that was shown, or read out, and of what was answered.
@@ -277,16 +276,6 @@ pub fn is_taken_back(given: &Model, others: &[Model]) -> bool {
                 given.channels.contain(one.channel) && is_same_person(one.channel) && given.given_at <= one.at
             })
         })
-}
-
-/// Lower-case hex.
-pub fn sha256(bytes: &[u8]) -> String {
-    let digest = Sha256::digest(bytes);
-    digest.iter().fold(String::with_capacity(64), |mut text, byte| {
-        // Writing to a String cannot fail.
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
 }
 
 /// The columns of a list of consents.

@@ -14,7 +14,6 @@ use entities::{
     session::{Direction, Disclose, Model as Call},
     values::{E164, Moment},
 };
-use sha2::{Digest, Sha256};
 use std::{fmt::Write, time::Duration};
 use texts::Texts;
 
@@ -26,16 +25,6 @@ pub const OPT_OUT_KEY: &str = "9";
 /// Are there words of this BCP 47 language? A call in another must not be made where something has to be disclosed.
 pub fn speaks(language: &str) -> bool {
     texts::of(language).is_some()
-}
-
-/// Lower-case hexadecimal, of a text in UTF-8.
-pub fn sha256(text: &str) -> String {
-    let digest = Sha256::digest(text.as_bytes());
-    digest.iter().fold(String::with_capacity(64), |mut hex, byte| {
-        // Writing to a String cannot fail.
-        let _ = write!(hex, "{byte:02x}");
-        hex
-    })
 }
 
 /// Does somebody say just the word that the opening offers, and nothing else? Only of calls that offer it.

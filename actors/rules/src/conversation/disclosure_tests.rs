@@ -8,6 +8,7 @@ use entities::{
     session::CallLegal,
     values::{Country, Env, Text},
 };
+use proptest::prelude::*;
 use uuid::Uuid;
 
 fn at(seconds: i64) -> Moment {
@@ -379,9 +380,33 @@ fn a_value_that_looks_like_a_gap_stays_as_it_is() {
         opening(&odd, "en", None),
         "This is the AI assistant of {subject} {key} & Sons, calling about solar panels."
     );
-    // Source: FIPS 180-2, "abc".
-    assert_eq!(
-        sha256("abc"),
-        "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
-    );
+}
+
+/// How often the other side cuts in, and after how many characters; `None`: it listens.
+fn interruptions() -> impl Strategy<Value = Vec<Option<usize>>> {
+    proptest::collection::vec(proptest::option::of(0usize..300), 0..8)
+}
+
+proptest! {
+    // L4
+    #[test]
+    fn the_brain_speaks_only_once_all_was_heard_or_said_to_its_end(interruptions in interruptions()) {
+        let mut disclosures = Disclosures::of(&call(&USUAL, |_| ()), "en-US", Some("9"));
+        let (mut heard, mut said_to_its_end) = (Vec::new(), false);
+        let mut interruptions = interruptions.into_iter();
+        // `next` is what is said before the brain may speak.
+        for _ in 0..=MOST_TRIES {
+            let Some(speech) = disclosures.next() else { break };
+            let came = match interruptions.next().flatten() {
+                Some(characters) => Came::CutIn(characters),
+                None => Came::Whole,
+            };
+            said_to_its_end |= speech.is_whole;
+            let (whole, cut) = disclosures.said(&speech, came, at(1));
+            prop_assert_eq!(whole.len() + cut.len(), speech.sentences.len());
+            heard.extend(kinds_of(&whole));
+        }
+        prop_assert!(disclosures.next().is_none(), "it ends");
+        prop_assert!(said_to_its_end || USUAL.iter().all(|kind| heard.contains(kind)), "{heard:?}");
+    }
 }

@@ -1,7 +1,6 @@
 //! Each entry of a ledger holds the hash of the one before it, so that a row that was changed, taken out or put in is found.
+use crate::digest::sha256;
 use entities::ledger::Model;
-use sha2::{Digest, Sha256};
-use std::fmt::Write;
 
 /// The hash of an entry that follows the one with the hash `before`; the first follows the empty text.
 pub fn hash(before: &str, entry: &Model) -> String {
@@ -33,12 +32,7 @@ pub fn hash(before: &str, entry: &Model) -> String {
         created_at.millis(),
         note.as_deref().unwrap_or_default(),
     );
-    let digest = Sha256::digest(line.as_bytes());
-    digest.iter().fold(String::with_capacity(64), |mut text, byte| {
-        // Writing to a String cannot fail.
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
+    sha256(line.as_bytes())
 }
 
 /// The first entry of one ledger, in its order, that does not follow from the one before it.

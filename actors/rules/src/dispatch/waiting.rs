@@ -194,21 +194,8 @@ pub enum Ruling {
     NotNow,
 }
 
-/// What keeps a call from its turn that has a slot and is paid for. What the law wants of whoever calls may be mended: it waits for that.
-const ASKED: &[Rule] = &[
-    Rule::Number,
-    Rule::Dnc,
-    Rule::Caps,
-    Rule::Purpose,
-    Rule::Consent,
-    Rule::Register,
-    Rule::Reassigned,
-    Rule::CallerId,
-    Rule::Disclosure,
-    Rule::Abandonment,
-    Rule::Hours,
-];
-
+/// May a call be placed whose turn it is? It has a slot and is paid for, so those rules say yes. What the law wants of whoever calls may be
+/// mended: it waits for that.
 pub fn ruling(guards: &Guards<'_>, row: &Row, record: &ContactRecord, at: Moment) -> Result<Ruling> {
     let rules = guards.rules(row);
     let calling_hours = rules.of_person(row.callee()?, row.timezone, row.region());
@@ -222,7 +209,7 @@ pub fn ruling(guards: &Guards<'_>, row: &Row, record: &ContactRecord, at: Moment
         credits_gone: false,
         behind_ms,
     };
-    let command = match eligibility::first_no(ASKED, record, &calling_hours, &terms, at) {
+    let command = match eligibility::first_no(&Rule::ALL, record, &calling_hours, &terms, at) {
         None => {
             let CallingHours::Hours(hours) = &calling_hours else {
                 return Ok(Ruling::NotNow);

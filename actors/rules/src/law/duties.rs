@@ -59,7 +59,7 @@ impl Law {
             duties.add(&rule.id, &rule.says);
         }
         if let Some(own) = scope.own {
-            duties.recording = strictest(duties.recording, self.recording_in(own, scope));
+            duties.recording = duties.recording.max(self.recording_in(own, scope));
         }
         duties
     }
@@ -76,7 +76,7 @@ impl Law {
             Says::Recording { consent } if !self.overrides(&entry.rule) => Some(consent),
             _ => None,
         });
-        wanted.fold(ConsentMode::None, strictest)
+        wanted.max().unwrap_or_default()
     }
 }
 
@@ -92,7 +92,7 @@ impl Duties {
                 self.disclosed_within_ms = least(self.disclosed_within_ms, *within_ms);
                 self.repeat_minutes = least(self.repeat_minutes, *repeat_minutes);
             }
-            Says::Recording { consent } => self.recording = strictest(self.recording, *consent),
+            Says::Recording { consent } => self.recording = self.recording.max(*consent),
             Says::Abandonment {
                 limit_permille,
                 brake_permille,
@@ -146,14 +146,5 @@ fn least(one: Option<u32>, other: Option<u32>) -> Option<u32> {
     match (one, other) {
         (Some(one), Some(other)) => Some(one.min(other)),
         (one, other) => one.or(other),
-    }
-}
-
-/// Asking is stricter than telling, telling than saying nothing.
-pub fn strictest(one: ConsentMode, other: ConsentMode) -> ConsentMode {
-    match (one, other) {
-        (ConsentMode::Verbal, _) | (_, ConsentMode::Verbal) => ConsentMode::Verbal,
-        (ConsentMode::Notice, _) | (_, ConsentMode::Notice) => ConsentMode::Notice,
-        (ConsentMode::None, ConsentMode::None) => ConsentMode::None,
     }
 }

@@ -1,6 +1,6 @@
 //! The law that is in force: a pack with what the operator adds to it, found by place.
 use super::{
-    Facts, OperatorLaw, Pack, dates,
+    Facts, OperatorLaw, Pack, UNDECIDED, dates,
     dates::Days,
     pack::pack,
     rule::{LawRule, Listed, Says},
@@ -8,6 +8,7 @@ use super::{
 use crate::hours::{self, Calendar};
 use entities::{
     dnc::DncChannel,
+    ids::TenantId,
     law::{Audience, Purpose, Vertical},
     values::{Moment, Place, Zone},
 };
@@ -133,6 +134,18 @@ impl Law {
         Some(&entry.rule)
     }
 
+    /// What that rule says, and who must do what where it says no. Of one that this law does not have: its id.
+    pub fn told<'a>(&'a self, id: &'a str) -> (&'a str, &'a str) {
+        match self.rule(id) {
+            Some(rule) => (&rule.title, &rule.mend),
+            None if id == UNDECIDED => (
+                "No rule of the pack says whether this is allowed there",
+                "Nobody is reached there for this purpose; ask the operator for a pack that knows the place.",
+            ),
+            None => (id, ""),
+        }
+    }
+
     /// The same places, as far as rules tell them apart: a part of a country that none of them names is its country. Sorted.
     pub fn told_apart(&self, places: &[Place]) -> Vec<Place> {
         let told = places.iter().map(|place| match place.country().parse::<Place>() {
@@ -201,10 +214,11 @@ impl Law {
         })
     }
 
-    /// The rules that the operator has overridden.
-    pub fn overridden(&self) -> Vec<String> {
+    /// The rules that the operator has overridden for this workspace.
+    pub fn overridden(&self, tenant: TenantId) -> Vec<String> {
         let overrides = self.operator.iter().flat_map(|operator| &operator.overrides);
-        overrides.map(|made| made.rule.clone()).collect()
+        let made_for = overrides.filter(|made| made.is_for(tenant));
+        made_for.map(|made| made.rule.clone()).collect()
     }
 
     pub(super) fn overrides(&self, rule: &LawRule) -> bool {

@@ -26,7 +26,7 @@ mod stricter;
 mod terms;
 mod tighten;
 
-pub use duties::{AbandonmentDuty, Duties, strictest};
+pub use duties::{AbandonmentDuty, Duties};
 pub use facts::Facts;
 pub use force::{Law, Scope};
 pub use judge::{UNDECIDED, covering, is_same_seller, judge};

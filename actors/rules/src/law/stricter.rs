@@ -1,6 +1,6 @@
 //! Is a rule that an operator has written at least as strict as the rule of the pack with its id?
 use super::rule::{LawRule, Says, Where, suffices};
-use entities::{agent::ConsentMode, law::ConsentTier};
+use entities::law::ConsentTier;
 
 /// The field in which it is looser, and why; none: in nothing.
 pub fn looser(base: &LawRule, own: &LawRule) -> Option<(&'static str, String)> {
@@ -27,7 +27,10 @@ pub fn looser(base: &LawRule, own: &LawRule) -> Option<(&'static str, String)> {
             "until",
             own.until.is_some() && (base.until.is_none() || own.until < base.until),
         ),
-        ("lifted_by_consent", !is_lifted_no_sooner(base, own)),
+        (
+            "lifted_by_consent",
+            !gives_way_no_sooner(base.lifted_by_consent, own.lifted_by_consent),
+        ),
     ];
     if let Some((field, _)) = in_scope.into_iter().find(|(_, is_looser)| *is_looser) {
         return Some((field, "holds for less than the rule of the pack".to_owned()));
@@ -57,11 +60,11 @@ fn includes<T: PartialEq>(own: &[T], base: &[T]) -> bool {
     own.is_empty() || (!base.is_empty() && base.iter().all(|item| own.contains(item)))
 }
 
-fn is_lifted_no_sooner(base: &LawRule, own: &LawRule) -> bool {
-    match (base.lifted_by_consent, own.lifted_by_consent) {
+fn gives_way_no_sooner(base: Option<ConsentTier>, own: Option<ConsentTier>) -> bool {
+    match (base, own) {
         (_, None) => true,
         (None, Some(_)) => false,
-        // Whatever lifts the own one lifts that of the pack.
+        // Whatever sets the own one aside does so with that of the pack.
         (Some(base), Some(own)) => suffices(own, base),
     }
 }
@@ -103,7 +106,7 @@ fn says(base: &Says, own: &Says) -> Option<String> {
         (Says::CallerId { .. }, Says::CallerId { .. }) => caller_id(base, own),
         (Says::Identity { fields }, Says::Identity { fields: own }) => fields.iter().all(|field| own.contains(field)),
         (Says::Disclosure { .. }, Says::Disclosure { .. }) => disclosure(base, own),
-        (Says::Recording { consent }, Says::Recording { consent: own }) => asks(*own) >= asks(*consent),
+        (Says::Recording { consent }, Says::Recording { consent: own }) => own >= consent,
         (Says::Ring { least_seconds }, Says::Ring { least_seconds: own }) => own >= least_seconds,
         (Says::Abandonment { .. }, Says::Abandonment { .. }) => abandonment(base, own),
         (Says::HonourOptOut { .. }, Says::HonourOptOut { .. }) => opt_out(base, own),
@@ -206,12 +209,10 @@ fn register(base: &Says, own: &Says) -> bool {
     else {
         return false;
     };
-    let waived = match (waived_by, own_waived_by) {
-        (_, None) => true,
-        (None, Some(_)) => false,
-        (Some(base), Some(own)) => suffices(*own, *base),
-    };
-    name == own_name && own_age <= max_age_days && listed == own_listed && waived
+    name == own_name
+        && own_age <= max_age_days
+        && listed == own_listed
+        && gives_way_no_sooner(*waived_by, *own_waived_by)
 }
 
 fn caller_id(base: &Says, own: &Says) -> bool {
@@ -306,12 +307,4 @@ fn opt_out(base: &Says, own: &Says) -> bool {
 /// Of limits that may be left out.
 fn no_more(own: Option<u32>, base: Option<u32>) -> bool {
     base.is_none_or(|base| own.is_some_and(|own| own <= base))
-}
-
-fn asks(consent: ConsentMode) -> u8 {
-    match consent {
-        ConsentMode::None => 0,
-        ConsentMode::Notice => 1,
-        ConsentMode::Verbal => 2,
-    }
 }

@@ -30,6 +30,7 @@ use uuid::Uuid;
 #[derive(Clone, Debug)]
 pub struct LegalTerms {
     pub law: Arc<Law>,
+    pub tenant_id: TenantId,
     pub legal: Legal,
     pub channel: DncChannel,
     pub identity: IdentityFact,
@@ -178,7 +179,7 @@ impl LegalTerms {
             is_cloned_voice: self.is_cloned_voice,
             ring_seconds: self.ring_seconds,
             abandonment: self.abandonment.clone(),
-            overrides: self.law.overridden(),
+            overrides: self.law.overridden(self.tenant_id),
         }
     }
 

@@ -6,6 +6,7 @@ use entities::agent::ConsentMode;
 fn terms() -> LegalTerms {
     LegalTerms {
         law: Arc::new(Law::new(pack(), None)),
+        tenant_id: Uuid::nil().into(),
         legal: Legal::default(),
         channel: DncChannel::Phone,
         identity_version: 0,

@@ -8,9 +8,10 @@ use super::{
     rule::{LawRule, Says},
     stricter,
 };
+use crate::digest::sha256;
+use entities::ids::TenantId;
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
-use std::{collections::BTreeSet, fmt::Write as _};
+use std::collections::BTreeSet;
 use toml::{Table, Value};
 
 /// A reason shorter than this is none.
@@ -33,6 +34,15 @@ pub struct Override {
     pub rule: String,
     pub reason: String,
     pub approved_by: String,
+    /// Empty: it holds for all of them. Others may be named only where the rule closes something.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub workspaces: Vec<TenantId>,
+}
+
+impl Override {
+    pub(super) fn is_for(&self, tenant: TenantId) -> bool {
+        self.workspaces.is_empty() || self.workspaces.contains(&tenant)
+    }
 }
 
 impl Pack {
@@ -60,7 +70,7 @@ impl Pack {
         Ok(OperatorLaw {
             rules,
             overrides: self.overrides(file, overrides)?,
-            sha256: hex(Sha256::digest(text.as_bytes()).as_slice()),
+            sha256: sha256(text.as_bytes()),
         })
     }
 
@@ -104,6 +114,13 @@ impl Pack {
             if made.approved_by.trim().is_empty() {
                 return refused("approved_by", "must name who has approved it");
             }
+            // Duties and hours are looked up for whole places, whoever calls there.
+            if !made.workspaces.is_empty() && !matches!(rule.says, Says::Closed {} | Says::Forbidden {}) {
+                return refused(
+                    "workspaces",
+                    "can be named only where a rule closes or forbids something",
+                );
+            }
             if !seen.insert(made.rule.clone()) {
                 return refused("rule", "is overridden twice");
             }
@@ -119,14 +136,6 @@ impl Law {
         let operator = file.map(|(name, text)| pack.tighten(name, text)).transpose()?;
         Ok(Law::new(pack, operator))
     }
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::with_capacity(64), |mut text, byte| {
-        // Writing to a String cannot fail.
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
 }
 
 /// What is written now over what stands in the pack; `says` is taken field by field.

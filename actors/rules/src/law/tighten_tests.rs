@@ -1,6 +1,10 @@
 use super::*;
 use crate::law::{Verdict, judge, pack, tests::facts};
 
+fn workspace(n: u128) -> TenantId {
+    uuid::Uuid::from_u128(n).into()
+}
+
 fn read(text: &str) -> Result<OperatorLaw, LawError> {
     pack().tighten("operator.toml", text)
 }
@@ -172,13 +176,13 @@ fn only_a_reasoned_override_loosens() {
     assert_eq!(made.overrides.len(), 1);
     assert_eq!(made.sha256.len(), 64);
     let law = Law::new(pack(), Some(made));
-    assert_eq!(law.overridden(), ["us.cap.week"]);
+    assert_eq!(law.overridden(workspace(1)), ["us.cap.week"]);
     let mut attempt = facts("US-NY 2026-12-01T12:00 recent=30h,31h,32h,33h,34h,35h,36h");
     assert!(
         !judge(&law, &attempt).is_yes(),
         "the facts say what is overridden, so that a record is judged the same"
     );
-    attempt.overrides = law.overridden();
+    attempt.overrides = law.overridden(workspace(1));
     let judgement = judge(&law, &attempt);
     assert!(judgement.is_yes());
     assert_eq!(judgement.overridden().collect::<Vec<_>>(), ["us.cap.week"]);
@@ -212,4 +216,31 @@ fn only_a_reasoned_override_loosens() {
         crate::hours::Hours::new(parts.collect()).is_open(attempt.at, 0)
     };
     assert!(is_open(&windows) && !is_open(Law::untouched()));
+}
+
+/// Anybody can claim an emergency.
+#[test]
+fn what_is_closed_can_be_opened_for_some_workspaces() {
+    let for_one = |rule: &str| {
+        read(&format!(
+            "[[override]]\nrule = \"{rule}\"\nreason = \"It runs the flood warnings\"\napproved_by = \"J. Doe\"\n\
+             workspaces = [\"{}\"]\n",
+            workspace(1)
+        ))
+    };
+    let law = Law::new(pack(), Some(for_one("everywhere.emergency").unwrap()));
+    let judged = |tenant: TenantId| {
+        let mut attempt = facts("US-NY 2026-12-01T12:00 purpose=emergency consent=none");
+        attempt.overrides = law.overridden(tenant);
+        judge(&law, &attempt)
+    };
+    assert!(judged(workspace(1)).is_yes());
+    assert_eq!(
+        judged(workspace(1)).overridden().collect::<Vec<_>>(),
+        ["everywhere.emergency"]
+    );
+    assert_eq!(judged(workspace(2)).of("everywhere.emergency"), Some(Verdict::Never));
+    // Hours are the same for all who call there.
+    let refused = for_one("us.hours.default").unwrap_err();
+    assert_eq!(refused.field.as_deref(), Some("workspaces"));
 }

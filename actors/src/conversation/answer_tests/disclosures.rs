@@ -116,7 +116,7 @@ async fn who_speaks_is_said_before_consent_is_asked_and_before_the_brains_first_
     );
     assert_eq!(
         said.text_sha256,
-        rules::conversation::disclosure::sha256(&format!("{WHO} {OFFER}"))
+        rules::digest::sha256(format!("{WHO} {OFFER}").as_bytes())
     );
     let asked = session.call.consent_asked().unwrap();
     assert_eq!((asked.basis, asked.answer), (ConsentMode::Verbal, Some(true)));

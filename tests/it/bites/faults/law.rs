@@ -1,4 +1,4 @@
-//! Wrongs in the record of attempts: L2, L9, L10.
+//! Wrongs in the record of attempts, and in what it tells of: L1 to L10.
 use super::{Fault, alter::*};
 use crate::{
     audit::{Evidence, law},
@@ -59,7 +59,120 @@ fn anchored(evidence: &mut Evidence, recorded_at: &str, pruned_at: &str) {
     );
 }
 
+/// The row says something else, and all rows behind it are hashed anew.
+pub fn says(evidence: &mut Evidence, nick: &str, change: impl FnOnce(&mut Value)) {
+    let line = record(evidence, nick);
+    let mut body: Value = serde_json::from_str(line["body"].as_str().unwrap()).unwrap();
+    change(&mut body);
+    line["body"] = json!(body.to_string());
+    let owner = [&line["tenant"], &line["env"]].map(|one| one.as_str().unwrap().to_owned());
+    rechain(evidence, &owner[0], &owner[1]);
+}
+
+fn consent<'e>(evidence: &'e mut Evidence, nick: &str) -> &'e mut Value {
+    row(evidence, "consent", nick)
+}
+
+fn abandoned(evidence: &mut Evidence, nick: &str) {
+    says(evidence, &format!("{nick}.1 outcome"), |body| {
+        body["abandoned"] = json!("silence")
+    });
+}
+
 pub const FAULTS: &[Fault] = &[
+    ("nobody has agreed", "L1", "that is not named", |e| {
+        says(e, "ann.1", |body| body["facts"]["consent"] = json!(null))
+    }),
+    ("an agreement that nobody knows", "L1", "that nobody has given", |e| {
+        lose(e, "consent", "ann")
+    }),
+    ("somebody else's agreement", "L1", "of somebody else", |e| {
+        consent(e, "ann")["tenant"] = json!("t1")
+    }),
+    ("an agreement with another seller", "L1", "for another seller", |e| {
+        consent(e, "ann")["seller"] = json!("other inc.")
+    }),
+    ("an agreement to texts", "L1", "for another channel", |e| {
+        consent(e, "ann")["channels"] = json!(["sms"])
+    }),
+    ("an agreement about an order", "L1", "for another purpose", |e| {
+        consent(e, "bob")["purposes"] = json!(["service"])
+    }),
+    ("an agreement that came later", "L1", "that came later", |e| {
+        one_more_by(&mut consent(e, "ann")["given_seq"], 1_000)
+    }),
+    ("an agreement that was over", "L1", "that had expired", |e| {
+        let call = session(e, "ann.1")["created_at"].clone();
+        consent(e, "ann")["expires_at"] = call;
+    }),
+    ("an agreement that was taken back", "L1", "that was taken back", |e| {
+        let given = consent(e, "ann")["given_seq"].clone();
+        consent(e, "ann")["withdrawals"] = json!([{ "channel": "phone", "seq": given }]);
+    }),
+    ("a call after an opt-out", "L3", "after the opt-out of row", |e| {
+        take_out(e, "dan agrees again")
+    }),
+    ("nobody was told to the end", "L4", "told to the end", |e| {
+        says(e, "ann.1 outcome", |body| {
+            body["disclosures"][1]["is_cut_off"] = json!(true)
+        })
+    }),
+    ("it was not said again", "L4", "told to the end", |e| {
+        says(e, "ann.1 outcome", |body| {
+            drop(body["disclosures"].as_array_mut().unwrap().pop())
+        })
+    }),
+    ("a name is not told", "L4", "told to the end", |e| {
+        says(e, "bob.1 outcome", |body| {
+            body["disclosures"][1]["kinds"] = json!(["ai"])
+        })
+    }),
+    (
+        "a person waits, and it does not count",
+        "L5",
+        "does not count as abandoned",
+        |e| says(e, "cyd.1 outcome", |body| body["first_sound_ms"] = json!(2_001)),
+    ),
+    (
+        "a campaign goes on that abandons people",
+        "L6",
+        "2 of 4 answered calls",
+        |e| {
+            abandoned(e, "ann");
+            abandoned(e, "dan");
+        },
+    ),
+    ("a copy that is too old", "L7", "fresh copy of au_dncr", |e| {
+        says(e, "cyd.1", |body| {
+            body["facts"]["registers"][0]["fetched_at"] = json!("2027-01-30T00:00:00.000Z")
+        })
+    }),
+    ("a copy of tomorrow", "L7", "fresh copy of au_dncr", |e| {
+        says(e, "cyd.1", |body| {
+            body["facts"]["registers"][0]["fetched_at"] = json!("2027-03-03T00:00:00.000Z")
+        })
+    }),
+    ("a number that is listed", "L7", "fresh copy of au_dncr", |e| {
+        says(e, "cyd.1", |body| {
+            body["facts"]["registers"][0]["is_listed"] = json!(true)
+        })
+    }),
+    (
+        "a rule that is in force was not asked",
+        "L8",
+        "fr.optin was asked before its day, or not",
+        |e| says(e, "bob.1", |body| body["asked"] = json!([])),
+    ),
+    (
+        "a rule was asked before its day",
+        "L8",
+        "fr.optin was asked before its day",
+        |e| {
+            says(e, "bob.1", |body| {
+                body["facts"]["at"] = json!("2026-08-10T21:59:59.000Z")
+            })
+        },
+    ),
     ("the law says otherwise by now", "L2", "otherwise of attempt", |e| {
         record(e, "a1.1")["difference"] = json!("us.hours: comes out as `hours:us.hours:wait`")
     }),
@@ -105,20 +218,20 @@ pub const FAULTS: &[Fault] = &[
         anchored(e, "2022-03-04T00:00:00.000Z", "2027-03-02T00:00:00.000Z")
     }),
     ("a row that was edited", "L10", "does not follow", |e| {
-        record(e, "a1.1")["body_sha256"] = json!("e".repeat(64))
+        record(e, "a1.1")["body"] = json!("{}")
     }),
     ("a row that was edited and hashed anew", "L10", "does not follow", |e| {
-        edit(e, "a1.1", |line| line["body_sha256"] = json!("e".repeat(64)))
+        edit(e, "a1.1", |line| line["body"] = json!("{}"))
     }),
     ("the last row was edited and hashed anew", "L10", "does not end", |e| {
-        edit(e, "other.1 outcome", |line| line["body_sha256"] = json!("e".repeat(64)))
+        edit(e, "other.1 outcome", |line| line["body"] = json!("{}"))
     }),
     (
         "a chain that was hashed anew",
         "L10",
         "published with another hash",
         |e| {
-            record(e, "a1.1")["body_sha256"] = json!("e".repeat(64));
+            record(e, "a1.1")["body"] = json!("{}");
             rechain(e, "t1", "live");
         },
     ),

@@ -4,6 +4,7 @@
 //! ([`FORM`]), the hash of the row before (empty for the first), tenant, env, n, kind, attempt_id, dial_n, campaign_id (empty: none),
 //! number_hash (empty: none), email_hash (empty: none), the time in Unix milliseconds, the SHA-256 of the content ([`NO_CONTENT`]: there is none), and the SHA-256
 //! of the body. Ids are written in lower case with hyphens, numbers in decimal, digests in lower-case hex.
+use crate::digest::{hex, sha256};
 use entities::{
     attempt::{Model, New, RecordKind},
     ids::{AttemptId, CampaignId, ConsentId, TenantId},
@@ -11,7 +12,7 @@ use entities::{
 };
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
-use std::fmt::{self, Display, Write};
+use std::fmt::{self, Display};
 
 /// Another way to hash gets another name.
 pub const FORM: &str = "callboard.attempt.1";
@@ -20,18 +21,7 @@ pub const NO_CONTENT: &str = "00000000000000000000000000000000000000000000000000
 
 /// SHA-256 in lower-case hex.
 pub fn digest(text: &str) -> String {
-    hex(&Sha256::digest(text.as_bytes()))
-}
-
-/// Lower-case hex.
-pub fn hex(bytes: &[u8]) -> String {
-    bytes
-        .iter()
-        .fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
-            // Writing to a String cannot fail.
-            let _ = write!(text, "{byte:02x}");
-            text
-        })
+    sha256(text.as_bytes())
 }
 
 /// What is hashed of a row. Its body and its content stand for themselves by their digests.

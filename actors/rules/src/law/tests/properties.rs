@@ -94,6 +94,7 @@ fn opens_nothing(before: &Judgement, after: &Judgement) -> Result<(), TestCaseEr
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(96))]
 
+    // L2
     #[test]
     fn the_same_facts_have_the_same_judgement(facts in attempts()) {
         let judgement = judge(Law::untouched(), &facts);
@@ -122,6 +123,7 @@ proptest! {
         }
     }
 
+    // L1
     #[test]
     fn no_consent_no_sale(facts in attempts()) {
         let mut facts = facts;
@@ -131,6 +133,54 @@ proptest! {
         let by_mail = facts.channel == entities::dnc::DncChannel::Email
             && facts.places.iter().all(|place| place.country() == "US");
         prop_assert!(by_register || by_mail || !judge(Law::untouched(), &facts).is_yes());
+    }
+
+    // L3
+    #[test]
+    fn whoever_has_opted_out_is_not_reached_whatever_is_overridden(facts in attempts()) {
+        let mut facts = facts;
+        facts.is_barred = true;
+        facts.overrides = pack().rules.iter().map(|rule| rule.id.clone()).collect();
+        prop_assert!(!judge(Law::untouched(), &facts).is_yes());
+    }
+
+    // L7
+    #[test]
+    fn an_older_copy_of_a_register_opens_nothing(facts in attempts(), days in 0..60i64) {
+        let before = judge(Law::untouched(), &facts);
+        let mut facts = facts;
+        for register in &mut facts.registers {
+            register.fetched_at = register.fetched_at.plus_seconds(-days * 86_400);
+        }
+        let after = judge(Law::untouched(), &facts);
+        for asked in before.noes() {
+            prop_assert!(after.of(&asked.rule).is_some_and(Verdict::is_no), "{asked} with copies {days} days older");
+        }
+    }
+
+    // L8
+    #[test]
+    fn between_two_switches_the_same_rules_are_in_force(facts in attempts(), later in 0..40i64) {
+        let law = Law::untouched();
+        let rules = |facts: &Facts| -> Vec<String> {
+            law.rules_for(facts).into_iter().map(|rule| rule.id.clone()).collect()
+        };
+        let (from, until) = law.holds(&facts);
+        prop_assert!(from <= facts.at && facts.at < until);
+        let mut other = facts.clone();
+        other.at = facts.at.plus_seconds(later * 86_400);
+        prop_assert!(other.at >= until || rules(&other) == rules(&facts));
+        // On both sides of the next one.
+        if let Some(switch) = law.next_switch(&facts.places, &facts.zones, facts.at) {
+            other.at = switch.plus_millis(-1);
+            prop_assert_eq!(rules(&other), rules(&facts));
+        }
+    }
+
+    // L9
+    #[test]
+    fn whatever_is_attempted_is_kept_for_five_years(facts in attempts()) {
+        prop_assert!(Law::untouched().spoken(&facts).keep_years >= 5);
     }
 
     #[test]

@@ -1,0 +1,358 @@
+//! What the record says of attempts, against what no campaign may do. Numbers and days are those of the laws, not the pack's.
+use super::{
+    check::Evidence,
+    facts::{Facts, by},
+    law::{Intents, Record, chains},
+    read::{millis, need, or_null},
+};
+use chrono::{DateTime, NaiveDate};
+use chrono_tz::Tz;
+use serde_json::Value;
+use std::collections::{BTreeMap, HashMap};
+
+const DAY_MS: i64 = 86_400_000;
+
+/// A consent that was given. Times in Unix milliseconds.
+pub struct Consent<'a> {
+    pub id: &'a str,
+    pub tenant: &'a str,
+    pub env: &'a str,
+    pub seller: &'a str,
+    pub channels: Vec<&'a str>,
+    pub purposes: Vec<&'a str>,
+    pub given_at: i64,
+    pub expires_at: Option<i64>,
+    pub given_seq: i64,
+    /// Channel, and place among all commits.
+    pub withdrawals: Vec<(&'a str, i64)>,
+}
+
+pub fn consent(line: &Value) -> Result<Consent<'_>, String> {
+    Ok(Consent {
+        id: need(line, "id", Value::as_str)?,
+        tenant: need(line, "tenant", Value::as_str)?,
+        env: need(line, "env", Value::as_str)?,
+        seller: need(line, "seller", Value::as_str)?,
+        channels: words(line, "channels")?,
+        purposes: words(line, "purposes")?,
+        given_at: need(line, "given_at", time)?,
+        expires_at: or_null(line, "expires_at", time)?,
+        given_seq: need(line, "given_seq", Value::as_i64)?,
+        withdrawals: need(line, "withdrawals", |list| {
+            list.as_array()?.iter().map(withdrawal).collect()
+        })?,
+    })
+}
+
+fn words<'a>(line: &'a Value, name: &str) -> Result<Vec<&'a str>, String> {
+    need(line, name, |list| list.as_array()?.iter().map(Value::as_str).collect())
+}
+
+fn withdrawal(one: &Value) -> Option<(&str, i64)> {
+    Some((one["channel"].as_str()?, one["seq"].as_i64()?))
+}
+
+/// Attempts that the law bound, by what their row says.
+fn bound<'r, 'a>(facts: &'r Facts<'a>) -> impl Iterator<Item = &'r Record<'a>> {
+    let attempts = facts.records.iter().filter(|row| row.what == "attempt");
+    attempts.filter(|row| row.said["observed"] != true && row.said["overrides"].is_null())
+}
+
+fn text<'v>(value: &'v Value, name: &str) -> &'v str {
+    value[name].as_str().unwrap_or_default()
+}
+
+fn has(list: &Value, word: &str) -> bool {
+    list.as_array().is_some_and(|list| list.iter().any(|one| one == word))
+}
+
+fn time(value: &Value) -> Option<i64> {
+    millis(value.as_str()?)
+}
+
+/// As sellers are compared.
+fn seller_key(seller: &str) -> String {
+    seller.split_whitespace().collect::<Vec<_>>().join(" ").to_lowercase()
+}
+
+/// Where a number that is in no register, or a registration, stands for a consent to sell something.
+const WITHOUT_CONSENT: [&str; 2] = ["AU", "IN"];
+
+/// L1: "a marketing attempt with seq s: a consent of the same seller, channel and tier, given before and not revoked or expired at s (or
+/// a rule of the pack that needs none)"; the same of whatever else a machine calls or texts for.
+pub fn nobody_is_called_without_consent(_: &Evidence, facts: &Facts<'_>) -> Vec<String> {
+    let consents: HashMap<&str, &Consent<'_>> = facts.consents.iter().map(|consent| (consent.id, consent)).collect();
+    let intents = Intents::of(facts);
+    let mut found = Vec::new();
+    for row in bound(facts) {
+        let known = &row.said["facts"];
+        if known["purpose"] == "emergency" || known["channel"] == "email" {
+            continue;
+        }
+        let needs_none = known["purpose"] == "marketing"
+            && (known["audience"] == "business" || WITHOUT_CONSENT.iter().any(|place| has(&known["places"], place)));
+        let why = match known["consent"]["id"].as_str() {
+            Some(id) => match consents.get(id) {
+                Some(consent) => does_not_cover(consent, row, intents.seq(row)),
+                None => Some("that nobody has given"),
+            },
+            None if needs_none => None,
+            None => Some("that is not named"),
+        };
+        found.extend(why.map(|why| format!("attempt {} rests on a consent {why}", row.attempt)));
+    }
+    found
+}
+
+fn does_not_cover(consent: &Consent<'_>, row: &Record<'_>, seq: Option<i64>) -> Option<&'static str> {
+    let known = &row.said["facts"];
+    let (channel, at) = (text(known, "channel"), time(&known["at"]).unwrap_or_default());
+    let taken_back = |seq: i64| {
+        consent
+            .withdrawals
+            .iter()
+            .any(|(of, then)| *of == channel && *then < seq)
+    };
+    match () {
+        () if (consent.tenant, consent.env) != (row.tenant, row.env) => Some("of somebody else"),
+        () if consent.seller != seller_key(text(known, "seller")) => Some("for another seller"),
+        () if !consent.channels.contains(&channel) => Some("for another channel"),
+        () if !consent.purposes.contains(&text(known, "purpose")) => Some("for another purpose"),
+        () if consent.given_at > at || seq.is_some_and(|seq| consent.given_seq > seq) => Some("that came later"),
+        () if consent.expires_at.is_some_and(|expires| expires <= at) => Some("that had expired"),
+        () if seq.is_some_and(taken_back) => Some("that was taken back"),
+        () => None,
+    }
+}
+
+/// L3: "no attempt on a channel after an opt-out's effective_seq, until a newer consent": by the order of the rows, in the sandbox too.
+pub fn whoever_opted_out_is_left_alone(_: &Evidence, facts: &Facts<'_>) -> Vec<String> {
+    let mut found = Vec::new();
+    for rows in chains(facts).into_values() {
+        let mut barred: BTreeMap<&str, &Record<'_>> = BTreeMap::new();
+        for row in rows {
+            let entry = row.said["entry_id"].as_str();
+            match (row.what, entry) {
+                ("opt_out", Some(entry)) => {
+                    barred.insert(entry, row);
+                }
+                ("lifted", Some(entry)) => {
+                    barred.remove(entry);
+                }
+                ("attempt", _) => {
+                    let channel = text(&row.said["facts"], "channel");
+                    let same = |wish: &&&Record<'_>| match channel {
+                        "email" => wish.email_hash.is_some() && wish.email_hash == row.email_hash,
+                        _ => wish.number_hash.is_some() && wish.number_hash == row.number_hash,
+                    };
+                    let wish = barred
+                        .values()
+                        .find(|wish| same(wish) && has(&wish.said["channels"], channel));
+                    found.extend(
+                        wish.map(|wish| {
+                            format!("attempt {} was made after the opt-out of row {}", row.attempt, wish.n)
+                        }),
+                    );
+                }
+                _ => {}
+            }
+        }
+    }
+    found
+}
+
+/// Outcomes of calls that the law bound and that somebody has answered, with their last opening.
+fn answered<'r, 'a>(facts: &'r Facts<'a>) -> Vec<(&'r Record<'a>, &'r Record<'a>)> {
+    let openings: HashMap<&str, &Record<'_>> = bound(facts).map(|row| (row.attempt, row)).collect();
+    let outcomes = facts.records.iter().filter(|row| row.what == "outcome");
+    let by_a_person = outcomes.filter(|row| matches!(text(&row.said, "answered_by"), "human" | "unknown"));
+    by_a_person
+        .filter_map(|row| Some((*openings.get(row.attempt)?, row)))
+        .filter(|(opening, row)| opening.said["facts"]["channel"] == "phone" && row.said["picked_up_at"].is_string())
+        .collect()
+}
+
+/// In so many milliseconds a call has ended, or what was cut off was begun again.
+const SAID_AGAIN_MS: i64 = 15_000;
+
+/// L4: "a person answered: AI sentence and name completed; talked over: said again". Whoever has hung up before hears no more.
+pub fn a_machine_says_that_it_is_one(_: &Evidence, facts: &Facts<'_>) -> Vec<String> {
+    let mut found = Vec::new();
+    for (_, row) in answered(facts) {
+        let said = row.said["disclosures"]
+            .as_array()
+            .map(Vec::as_slice)
+            .unwrap_or_default();
+        // Sentence by sentence: what was cut off is said again by itself.
+        let is_told = |kind| {
+            said.iter()
+                .any(|one| one["is_cut_off"] != true && has(&one["kinds"], kind))
+        };
+        let last = said
+            .iter()
+            .filter_map(|one| one["completed_ms"].as_i64())
+            .max()
+            .unwrap_or(0);
+        let picked_up = time(&row.said["picked_up_at"]);
+        let lasted = time(&row.said["ended_at"])
+            .zip(picked_up)
+            .map_or(0, |(end, begin)| end - begin);
+        let is_excused = !row.said["abandoned"].is_null() || lasted - last <= SAID_AGAIN_MS;
+        if !(is_excused || is_told("ai") && is_told("name")) {
+            found.push(format!(
+                "in {} nobody was told to the end that a machine speaks",
+                row.attempt
+            ));
+        }
+    }
+    found
+}
+
+/// Source: 16 CFR 310.4(b)(4)(iii).
+const FIRST_SOUND_MS: i64 = 2_000;
+
+/// L5: "first_audio_ms ≤ 2,000 after the greeting, or the attempt counts as abandoned".
+pub fn silence_is_abandonment(_: &Evidence, facts: &Facts<'_>) -> Vec<String> {
+    let is_late = |row: &Record<'_>| {
+        row.said["first_sound_ms"]
+            .as_i64()
+            .is_some_and(|ms| ms > FIRST_SOUND_MS)
+    };
+    let late = answered(facts)
+        .into_iter()
+        .filter(|(_, row)| is_late(row) && row.said["abandoned"].is_null());
+    late.map(|(_, row)| {
+        format!(
+            "in {} the first sound came late, and it does not count as abandoned",
+            row.attempt
+        )
+    })
+    .collect()
+}
+
+/// L6: "abandonment over the place's limit: no new dial of that campaign until below": 3 % of the answered calls, in the United Kingdom
+/// of 24 hours (Ofcom), else of 30 days (16 CFR 310.4(b)(4)(i)). One is not a rate.
+pub fn abandoned_calls_hold_the_campaign(_: &Evidence, facts: &Facts<'_>) -> Vec<String> {
+    let openings = by(&facts.records, |row| (row.what == "attempt").then_some(row.attempt));
+    let mut found = Vec::new();
+    for rows in chains(facts).into_values() {
+        // When, and whether it was abandoned, by campaign.
+        let mut ended: HashMap<&str, Vec<(i64, bool)>> = HashMap::new();
+        for row in rows {
+            let Some(campaign) = row.campaign else { continue };
+            let is_abandoned = !row.said["abandoned"].is_null();
+            let is_live = is_abandoned || matches!(text(&row.said, "answered_by"), "human" | "unknown");
+            if row.what == "outcome" && is_live && openings.contains_key(row.attempt) {
+                let at = time(&row.said["picked_up_at"]).or(row.at).unwrap_or_default();
+                ended.entry(campaign).or_default().push((at, is_abandoned));
+            }
+            let (known, asked) = (&row.said["facts"], row.said["asked"].as_array());
+            let limits = asked.into_iter().flatten().filter_map(Value::as_str);
+            let is_limited = limits.into_iter().any(|asked| asked.starts_with("abandonment:"));
+            if row.what != "attempt" || row.said["observed"] == true || !is_limited {
+                continue;
+            }
+            let at = time(&known["at"]).unwrap_or_default();
+            let days = if has(&known["places"], "GB") { 1 } else { 30 };
+            let since = at - days * DAY_MS;
+            let counted = ended
+                .get(campaign)
+                .into_iter()
+                .flatten()
+                .filter(|(then, _)| *then > since);
+            let (live, abandoned) = counted.fold((0, 0), |(live, abandoned), (_, was)| {
+                (live + 1, abandoned + i64::from(*was))
+            });
+            if abandoned > 1 && abandoned * 1_000 > live * 30 {
+                found.push(format!(
+                    "attempt {} was made when {abandoned} of {live} answered calls of its campaign were abandoned",
+                    row.attempt
+                ));
+            }
+        }
+    }
+    found
+}
+
+/// The register that a place asks for, and how many days a copy of it counts. Sources: 16 CFR 310.4(b)(3)(iv); CRTC Unsolicited
+/// Telecommunications Rules, part II; Corporate TPS licence; D.P.R. 26/2022, art. 8; Do Not Call Register Act 2006, s. 11.
+const REGISTERS: [(&str, &str, i64); 5] = [
+    ("US", "us_dnc", 31),
+    ("CA", "ca_dncl", 31),
+    ("GB", "uk_tps", 28),
+    ("IT", "it_rpo", 15),
+    ("AU", "au_dncr", 30),
+];
+
+/// L7: "register copy older than allowed: no dial". Whoever has consented is called whatever the register says.
+pub fn registers_are_fresh(_: &Evidence, facts: &Facts<'_>) -> Vec<String> {
+    let mut found = Vec::new();
+    for row in bound(facts) {
+        let known = &row.said["facts"];
+        let agreed = !matches!(text(&known["consent"], "tier"), "" | "existing_contract");
+        if known["purpose"] != "marketing" || known["channel"] != "phone" || known["audience"] == "business" || agreed {
+            continue;
+        }
+        let at = time(&known["at"]).unwrap_or_default();
+        for (place, register, days) in REGISTERS {
+            let copies = known["registers"].as_array().into_iter().flatten();
+            let is_fresh = |copy: &Value| {
+                let fetched = time(&copy["fetched_at"]).unwrap_or_default();
+                fetched <= at && at - fetched <= days * DAY_MS
+            };
+            let mut fresh = copies.filter(|copy| copy["name"] == register && is_fresh(copy));
+            let places = known["places"]
+                .as_array()
+                .into_iter()
+                .flatten()
+                .filter_map(Value::as_str);
+            let is_there = places.into_iter().any(|one| one.split('-').next() == Some(place));
+            if is_there && fresh.all(|copy| copy["is_listed"] == true) {
+                found.push(format!(
+                    "attempt {} was made without a clean, fresh copy of {register}",
+                    row.attempt
+                ));
+            }
+        }
+    }
+    found
+}
+
+/// Rules that begin on a day: of calls to consumers that sell something. Sources: loi 2025-594, art. 16; Telecommunicatiewet, art. 11.7.
+const BEGIN: [(&str, &str, (i32, u32, u32)); 2] =
+    [("FR", "fr.optin", (2026, 8, 11)), ("NL", "nl.consent", (2026, 7, 1))];
+
+/// L8: "a rule's from/until passes at midnight of its place".
+pub fn rules_begin_on_their_day(_: &Evidence, facts: &Facts<'_>) -> Vec<String> {
+    let mut found = Vec::new();
+    for row in facts.records.iter().filter(|row| row.what == "attempt") {
+        let known = &row.said["facts"];
+        let zones = known["zones"].as_array().map(Vec::as_slice).unwrap_or_default();
+        let ([zone], Some(at)) = (zones, time(&known["at"])) else {
+            continue;
+        };
+        let local = zone
+            .as_str()
+            .and_then(|zone| zone.parse::<Tz>().ok())
+            .zip(DateTime::from_timestamp_millis(at));
+        let Some((zone, at)) = local else { continue };
+        let sells = known["purpose"] == "marketing" && known["channel"] == "phone" && known["audience"] == "consumer";
+        for (place, rule, (year, month, day)) in BEGIN {
+            let begun = NaiveDate::from_ymd_opt(year, month, day)
+                .is_some_and(|day| at.with_timezone(&zone).date_naive() >= day);
+            let asked = row.said["asked"]
+                .as_array()
+                .into_iter()
+                .flatten()
+                .filter_map(Value::as_str);
+            let is_asked = asked.into_iter().any(|asked| asked.split(':').nth(1) == Some(rule));
+            if sells && has(&known["places"], place) && begun != is_asked {
+                found.push(format!(
+                    "attempt {}: {rule} was asked before its day, or not from it on",
+                    row.attempt
+                ));
+            }
+        }
+    }
+    found
+}

@@ -1,0 +1,94 @@
+//! A campaign of the sandbox that the law binds, to people who have agreed; some take it back while it runs.
+use super::{Calls, Place};
+use chrono::Timelike;
+use chrono_tz::Tz;
+use serde_json::{Value, json};
+use std::fmt::Write as _;
+
+/// Countries of which the pack knows only the common rules, their clocks, and numbers there before the last three digits. At any time it
+/// is day in one of them, for two hours at least.
+const PLACES: [(&str, Tz, &str); 6] = [
+    ("NZ", Tz::Pacific__Auckland, "+642112345"),
+    ("JP", Tz::Asia__Tokyo, "+8190123456"),
+    ("AE", Tz::Asia__Dubai, "+971501234"),
+    ("NG", Tz::Africa__Lagos, "+2348031234"),
+    ("BR", Tz::America__Sao_Paulo, "+55119612345"),
+    ("MX", Tz::America__Mexico_City, "+525512345"),
+];
+const CALLER: &str = "+12025550177";
+const SELLER: &str = "Acme Inc.";
+
+pub struct Agreed {
+    /// Its path.
+    pub campaign: String,
+    /// Ids of consents, one of each contact.
+    pub consents: Vec<String>,
+}
+
+impl Agreed {
+    /// Records what the law asks for, and starts the campaign.
+    pub async fn start(place: &Place, api: &Calls, agent: &Value, people: usize, rate: f64) -> Self {
+        let now = runtime::clock::Clock::wall().now();
+        let is_day = |zone: &Tz| {
+            let local = chrono::DateTime::from_timestamp_millis(now.millis())
+                .unwrap()
+                .with_timezone(zone);
+            (10..18).contains(&local.hour())
+        };
+        let (region, zone, numbers) = PLACES.into_iter().find(|(_, zone, _)| is_day(zone)).unwrap();
+        let numbers: Vec<String> = (0..people).map(|n| format!("{numbers}{n:03}")).collect();
+        api.patch("/v1/compliance/identity", json!({ "registered_name": SELLER }))
+            .await;
+        let trunk = api
+            .post(
+                "/v1/sip_trunks",
+                json!({ "name": "Carrier", "host": "sip.example.com" }),
+            )
+            .await;
+        let shown = json!({ "phone_number": CALLER, "trunk_id": trunk["id"], "agent_id": agent });
+        api.post("/v1/numbers", shown).await;
+        let claim = ["workspace", "claim-number", "--workspace", "acme", "--number", CALLER];
+        assert!(place.run(&claim).status.success());
+
+        let mut file = "phone_number,seller,channels,purposes,tier,method,given_at\n".to_owned();
+        for number in &numbers {
+            writeln!(
+                file,
+                "{number},{SELLER},phone,service,express,form,{}",
+                now.plus_seconds(-86_400)
+            )
+            .unwrap();
+        }
+        let import = api.upload("/v1/consents/import", file).await;
+        let path = format!("/v1/imports/{}", import["id"].as_str().unwrap());
+        let import = api.until(&path, |import| import["status"] != "running").await;
+        assert_eq!(import["status"], "completed", "{import}");
+        let consents = api.all("/v1/consents").await;
+        let consents: Vec<String> = consents
+            .iter()
+            .map(|row| row["id"].as_str().unwrap().to_owned())
+            .collect();
+        assert_eq!(consents.len(), people);
+
+        let contacts: Vec<Value> = numbers
+            .iter()
+            .map(|number| json!({ "phone_number": number, "region": region, "timezone": zone.name() }))
+            .collect();
+        let plan = json!({
+            "name": "Agreed", "agent_id": agent, "contacts": contacts, "sandbox_law": "enforce", "purpose": "service",
+            "seller": SELLER, "from_numbers": [CALLER], "pacing": { "calls_per_second": rate },
+            "retry": { "max_attempts": 2, "min_gap_minutes": 0 }, "schedule": { "windows": [{ "start": "00:00", "end": "24:00" }] },
+        });
+        let campaign = api.post("/v1/campaigns/run", plan).await;
+        let campaign = format!("/v1/campaigns/{}", campaign["id"].as_str().unwrap());
+        Agreed { campaign, consents }
+    }
+
+    /// The `n`th takes it back, without asking to be left alone; answers what was acknowledged.
+    pub async fn take_back(&self, api: &Calls, n: usize) -> Value {
+        let id = &self.consents[n * 7 % self.consents.len()];
+        let only = json!({ "only_this": true, "reason": "by letter" });
+        let consent = api.post(&format!("/v1/consents/{id}/revoke"), only).await;
+        json!({ "kind": "consent", "id": id, "revoked_at": consent["revoked_at"] })
+    }
+}
