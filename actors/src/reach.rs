@@ -89,7 +89,7 @@ pub async fn check_trial(
         Some(number) if own.contains(&number) => Ok(number),
         Some(_) => Err(Error::invalid(
             "--from",
-            "is no claimed number of the workspace that uses this trunk",
+            "is not a claimed number of the workspace that uses this trunk",
         )),
         None => own.into_iter().next().ok_or_else(|| {
             let why = "the trunk has no claimed number to call from: claim one with `callboard workspace claim-number`, and give \

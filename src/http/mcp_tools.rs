@@ -109,7 +109,7 @@ pub async fn find(
         let why = if listing.has_more {
             format!("is not among the first {MAX_TOOLS} tools that the MCP server lists; write it as the server does")
         } else {
-            "is no tool of the MCP server; list its tools with POST /v1/functions/mcp_tools".into()
+            "is not a tool of the MCP server; list its tools with POST /v1/functions/mcp_tools".into()
         };
         ApiError::validation("mcp.tool", why)
     })

@@ -11,8 +11,9 @@ pub(super) fn validate(settings: &Settings) -> Result<(), BadSetting> {
 }
 
 impl Settings {
-    /// Errors: what of the file cannot be read, or would loosen a rule without an override.
+    /// Errors: what of the pack or the file cannot be read, or would loosen a rule without an override.
     pub fn law(&self) -> Result<Arc<Law>, BadSetting> {
+        law::check().map_err(|error| BadSetting(format!("the law pack of this program: {error}")))?;
         let path = self.law_file.trim();
         if path.is_empty() {
             return Ok(Arc::new(Law::new(law::pack(), None)));

@@ -3,12 +3,15 @@
 use crate::{deps::Deps, slices::Slices};
 use entities::{
     Result,
-    attempt::{self, anchor, chain},
+    attempt::{self, RecordKind, anchor, chain},
     boxed, compliance_export,
     ids::TenantId,
     values::{Env, Moment},
 };
-use rules::commit::Commit;
+use rules::{
+    commit::Commit,
+    law::{Law, record::AttemptBody},
+};
 use std::time::Duration;
 
 /// Rows of one transaction, at most.
@@ -18,6 +21,7 @@ const PAGE: u64 = 200;
 const SLICES: usize = 2_000;
 /// An export is there for so long.
 pub const KEEP_EXPORTS: Duration = Duration::from_secs(30 * 24 * 3600);
+const LONGEST_YEAR: Duration = Duration::from_secs(366 * 24 * 3600);
 /// Exports that go in one run.
 const EXPORTS: u64 = 100;
 
@@ -51,17 +55,24 @@ pub async fn prune(deps: &Deps) -> Result<()> {
 
 /// Removes some; were there any?
 async fn slice(deps: &Deps, slices: &mut Slices, owner: (TenantId, Env), before: Moment) -> Result<bool> {
-    let oldest = attempt::oldest(&deps.db.read, owner, before, slices.rows() as u64).await?;
-    let Some((n, recorded_at, hash)) = oldest else {
+    let now = deps.clock.now();
+    let limit = slices.rows() as u64;
+    if !attempt::has_older(&deps.db.read, owner, before).await? {
+        return Ok(false);
+    }
+    let rows = attempt::range(&deps.db.read, owner, 0, limit).await?.into_iter();
+    let may_go = |row: &attempt::Model| row.at < before && !is_kept_longer(&deps.law, row, now);
+    // A chain goes from its beginning: what stands behind a row that is kept stays with it.
+    let Some(last) = rows.take_while(may_go).last() else {
         return Ok(false);
     };
     let row = anchor::Model {
         tenant_id: owner.0,
         env: owner.1,
-        n,
-        hash,
-        recorded_at,
-        pruned_at: deps.clock.now(),
+        n: last.n,
+        hash: last.hash,
+        recorded_at: last.at,
+        pruned_at: now,
     };
     slices
         .write(deps, owner.0, move |db| {
@@ -74,6 +85,19 @@ async fn slice(deps: &Deps, slices: &mut Slices, owner: (TenantId, Env), before:
         })
         .await?;
     Ok(true)
+}
+
+/// Does a law want it kept for longer than the operator does? Such as texts to Virginia, for ten years.
+fn is_kept_longer(law: &Law, row: &attempt::Model, now: Moment) -> bool {
+    if row.kind != RecordKind::Attempt {
+        return false;
+    }
+    // What cannot be read says of nothing that it must be kept.
+    let Ok(body) = serde_json::from_str::<AttemptBody>(&row.body) else {
+        return false;
+    };
+    let years = law.spoken(&body.facts).keep_years;
+    row.at.plus(LONGEST_YEAR * years) > now
 }
 
 async fn exports(deps: &Deps, before: Moment) -> Result<()> {

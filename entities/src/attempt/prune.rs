@@ -10,23 +10,15 @@ use crate::{
 };
 use sea_orm::{QuerySelect, entity::prelude::*, sea_query::Expr};
 
-/// The last of the oldest rows of a chain that were committed before then, at most so many of them: its place, when it was committed, and
-/// its hash. Up to the first that is younger, whatever lies behind it.
+/// Was the first row of a chain committed before then?
 #[boxed]
-pub async fn oldest(
-    db: &Connection,
-    owner: (TenantId, Env),
-    before: Moment,
-    limit: u64,
-) -> Result<Option<(i64, Moment, String)>> {
-    let select = owned(owner)
-        .select_only()
-        .columns([Column::N, Column::At, Column::Hash]);
-    let rows: Vec<(i64, Moment, String)> = page::next(select, Column::N, None::<i64>, limit)
+pub async fn has_older(db: &Connection, owner: (TenantId, Env), before: Moment) -> Result<bool> {
+    let select = owned(owner).select_only().column(Column::At);
+    let first: Option<Moment> = page::next(select, Column::N, None::<i64>, 1)
         .into_tuple()
-        .all(db)
+        .one(db)
         .await?;
-    Ok(rows.into_iter().take_while(|(_, at, _)| *at < before).last())
+    Ok(first.is_some_and(|at| at < before))
 }
 
 /// Removes a chain's rows up to that one. Its anchor is written with it.

@@ -32,6 +32,9 @@ pub struct CallLegal {
     /// What is spoken by the service; none: nothing is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub disclose: Option<Disclose>,
+    /// After an opt-out the line is free in so many milliseconds; none: once the farewell was said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hang_up_ms: Option<u32>,
     /// What was said so far.
     #[serde(skip_serializing_if = "Said::is_empty")]
     pub said: Said,

@@ -41,8 +41,8 @@ impl Heads {
         let mut heads = Heads::default();
         for file in files {
             let wrong = |why: String| CannotStart(format!("{}: {why}", file.display()));
-            let published: Published =
-                serde_json::from_str(&text_of(file)?).map_err(|error| wrong(format!("are not heads: {error}")))?;
+            let published: Published = serde_json::from_str(&text_of(file)?)
+                .map_err(|_| wrong("is not what GET /v1/compliance/heads has answered".to_owned()))?;
             for head in published.heads {
                 if public_key.is_some_and(|key| key != head.public_key) {
                     let (day, key) = (&head.day, &head.public_key);

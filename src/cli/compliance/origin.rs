@@ -36,7 +36,8 @@ impl Origin {
 fn signed(file: &Path, public_key: Option<&str>) -> Result<(Manifest, String), CannotStart> {
     let wrong = |why: String| CannotStart(format!("{}: {why}", file.display()));
     let text = text_of(file)?;
-    let signed: Signed = serde_json::from_str(&text).map_err(|error| wrong(format!("is not a manifest: {error}")))?;
+    let signed: Signed =
+        serde_json::from_str(&text).map_err(|_| wrong("is not the signed manifest of an export".to_owned()))?;
     if signed.algorithm != ALGORITHM {
         return Err(wrong(format!(
             "is signed with `{}`, not with {ALGORITHM}",
@@ -50,7 +51,7 @@ fn signed(file: &Path, public_key: Option<&str>) -> Result<(Manifest, String), C
         return Err(wrong("its signature does not fit: it was changed".to_owned()));
     }
     let manifest: Manifest = serde_json::from_str(signed.manifest.get())
-        .map_err(|error| wrong(format!("is not a manifest of an export: {error}")))?;
+        .map_err(|_| wrong("is signed, and is not the manifest of an export".to_owned()))?;
     if manifest.form != MANIFEST_FORM {
         return Err(wrong(format!(
             "has the form `{}`, which this version does not know",

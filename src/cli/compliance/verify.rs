@@ -114,7 +114,7 @@ impl Seen {
         }
         if row.kind == RecordKind::Erasure {
             let body: ErasureBody =
-                serde_json::from_str(&row.body).map_err(|error| format!("row {} cannot be read: {error}", row.n))?;
+                serde_json::from_str(&row.body).map_err(|_| format!("row {} does not say what was erased", row.n))?;
             self.erased.extend(body.places);
         }
         Ok(())

@@ -204,7 +204,7 @@ on_the_phone! {
         stage.operator(&["tenant", "resume", "--workspace", "acme"]);
         for (options, why) in [
             (format!("--call {barred}"), "do-not-call"),
-            (format!("{ours} --from +12025551009"), "--from: is no claimed number"),
+            (format!("{ours} --from +12025551009"), "--from: is not a claimed number"),
         ] {
             let refused = check(stage, &trunk, &options);
             assert!(!refused.status.success() && stderr(&refused).contains(why), "{why}: {refused:?}");

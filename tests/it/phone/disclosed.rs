@@ -390,6 +390,6 @@ on_the_phone! {
         let proof = proof(stage, &id).await;
         let outcome = record(&proof, "outcome");
         assert_eq!((&outcome["abandoned"], &outcome["safe_harbour_played"]), (&ended["abandoned"], &json!(true)), "{outcome:#}");
-        assert_eq!(told_whole(outcome), ["ai name callback opt_out"], "{outcome:#}");
+        assert_eq!(told_whole(outcome), ["ai name opt_out callback"], "{outcome:#}");
     }
 }

@@ -285,11 +285,12 @@ impl Speaker {
         let number = self.callback.as_deref().unwrap_or_default();
         let address = self.address.as_deref().unwrap_or_default();
         for kind in [
+            // Source: 47 CFR 64.1200(b)(3), within two seconds of the name.
+            DisclosureKind::OptOut,
             DisclosureKind::ClonedVoice,
             DisclosureKind::Recording,
             DisclosureKind::Callback,
             DisclosureKind::Address,
-            DisclosureKind::OptOut,
         ] {
             if !owed.contains(&kind) {
                 continue;

@@ -115,6 +115,12 @@ fn the_opening_names_what_is_wanted_and_known() {
     ] {
         assert_eq!(said, wanted, "{name}");
     }
+    // Source: 47 CFR 64.1200(b)(3): the opt-out follows the name within two seconds.
+    assert_eq!(
+        opening(&call(&[Address, OptOut, Name, Callback], |_| ()), "en", Some("9")),
+        "This is the AI assistant of Acme Inc. Say stop or press 9 at any time and you will not be called again. You can reach us at \
+         +1 8 0 0 5 5 5 0 1 9 9. Our address: 1 Main St, Springfield."
+    );
     let call = call(&[OptOut], |_| ());
     assert_eq!(
         opening(&call, "en", None),

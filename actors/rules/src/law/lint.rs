@@ -1,6 +1,7 @@
 //! What cannot be right in a rule, or in all of them together: asked when a file is read, and of the whole pack by its tests.
 use super::{
     Pack,
+    abandonment::FIRST_SOUND_MS,
     places::is_known,
     read::LawError,
     rule::{LawRule, Says},
@@ -9,6 +10,9 @@ use chrono::{NaiveDate, TimeDelta};
 
 /// A blackout is a stretch of days, not for ever.
 const LONGEST_BLACKOUT: TimeDelta = TimeDelta::days(366);
+
+/// The opening says one sentence after the other, the opt-out right behind the name.
+const SOONEST_MS: u32 = 2_000;
 
 /// What is wrong with one field of a rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -101,15 +105,27 @@ fn of_saying(says: &Says, pack: &Pack) -> Option<String> {
             wrong.map(|prefix| format!("`{prefix}` must be + and the first digits of numbers"))
         }
         Says::Identity { fields } => fields.is_empty().then(|| "`fields` must name at least one".to_owned()),
-        Says::Disclosure { what, .. } => what.is_empty().then(|| "`what` must name at least one".to_owned()),
+        Says::Disclosure { what, within_ms, .. } => {
+            if within_ms.is_some_and(|ms| ms < SOONEST_MS) {
+                return Some(format!(
+                    "`within_ms` must be at least {SOONEST_MS}: a sentence takes that long"
+                ));
+            }
+            what.is_empty().then(|| "`what` must name at least one".to_owned())
+        }
         Says::Abandonment {
             limit_permille,
             brake_permille,
             hours,
-            ..
+            first_sound_ms,
         } => {
             if !matches!(hours, 24 | 720) {
                 return Some("`hours` must be 24 or 720".to_owned());
+            }
+            if *first_sound_ms != FIRST_SOUND_MS {
+                return Some(format!(
+                    "`first_sound_ms` must be {FIRST_SOUND_MS}: that is what is measured"
+                ));
             }
             (brake_permille > limit_permille).then(|| "`brake_permille` must not be above the limit".to_owned())
         }

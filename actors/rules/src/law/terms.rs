@@ -346,6 +346,7 @@ impl LegalTerms {
                 ..Scope::from(facts)
             });
             bound.recording = Some(duties.recording);
+            bound.hang_up_ms = duties.hang_up_ms;
             // Whoever calls us, or opens a page of ours, is on no list that could call again.
             let mut kinds: Vec<DisclosureKind> = duties.disclosures.into_iter().collect();
             kinds.retain(|kind| {

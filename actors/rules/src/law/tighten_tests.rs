@@ -91,6 +91,8 @@ fn what_is_looser_is_refused_with_its_rule_and_field() {
         ("fr.caller", "says = { forbidden_prefixes = [\"+336\"] }", "says"),
         ("gb.caller", "says = { required_prefixes = [\"+4\"] }", "says"),
         ("us.disclosure", "says = { within_ms = 3000 }", "says"),
+        ("us.disclosure", "says = { within_ms = 1000 }", "says"),
+        ("us.abandonment", "says = { first_sound_ms = 1000 }", "says"),
         ("us.disclosure", "says = { what = [\"name\"] }", "says"),
         ("us.identity", "says = { fields = [\"registered_name\"] }", "says"),
         ("us.reassigned", "says = { max_age_days = 31 }", "says"),

@@ -148,8 +148,8 @@ fn mode(row: &Row, started_at: Moment) -> CallMode {
     }
     match (row.phase, row.opted_out_at, row.consent) {
         (StoredPhase::Answered, ..) => CallMode::LeavingMessage,
-        (_, Some(at), _) => leaving(EndReason::OptOut, at),
-        (_, None, Consent::Refused) => leaving(EndReason::ConsentRefused, started_at),
+        (_, Some(at), _) => leaving(row, EndReason::OptOut, at),
+        (_, None, Consent::Refused) => leaving(row, EndReason::ConsentRefused, started_at),
         (phase, None, Consent::NotRequired | Consent::Pending | Consent::Granted) => match &row.to_number {
             // To whom is in no row; its time is over, so that the talk is taken back.
             Some(to) if phase == StoredPhase::Transferring => CallMode::Transferring {

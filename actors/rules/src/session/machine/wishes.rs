@@ -27,7 +27,7 @@ pub(super) fn consent(mut session: Session, granted: bool, now: Moment) -> Resul
     // What was recorded before the objection is not kept either.
     let was_recorded = talk.recorded_from.is_some();
     (talk.recorded_from, call.recording_id) = (None, None);
-    let was = talk.take_leave(EndReason::ConsentRefused, now);
+    let was = talk.take_leave(call, EndReason::ConsentRefused, now);
     session.log.note("consent_refused", None, now);
     let refused = SessionConsentRefused {
         session_id: session.call.id,
@@ -49,21 +49,24 @@ pub(super) fn called_off(session: &Session, was: &CallMode) -> Option<Effect> {
 impl ActiveCall {
     /// The agent says good-bye; answers the course before. Whoever talks with somebody else by now has said it before that, and
     /// talks on.
-    fn take_leave(&mut self, reason: EndReason, now: Moment) -> CallMode {
+    fn take_leave(&mut self, call: &Row, reason: EndReason, now: Moment) -> CallMode {
         if matches!(self.mode, CallMode::Bridged { .. }) {
             return self.mode.clone();
         }
-        std::mem::replace(&mut self.mode, leaving(reason, now))
+        std::mem::replace(&mut self.mode, leaving(call, reason, now))
     }
 }
 
 /// Long enough for a sentence.
-pub(super) const FAREWELL_SECONDS: i64 = 15;
+pub(super) const FAREWELL_MS: u32 = 15_000;
 
-pub fn leaving(reason: EndReason, now: Moment) -> CallMode {
+/// The farewell is said, and after an opt-out cut off when the law wants the line free.
+pub fn leaving(call: &Row, reason: EndReason, now: Moment) -> CallMode {
+    let legal = call.options.legal.as_ref().filter(|_| reason == EndReason::OptOut);
+    let most_ms = legal.and_then(|legal| legal.hang_up_ms).unwrap_or(FAREWELL_MS);
     CallMode::Leaving {
         reason,
-        by: now.plus_seconds(FAREWELL_SECONDS),
+        by: now.plus_millis(most_ms.min(FAREWELL_MS).into()),
     }
 }
 
@@ -84,7 +87,7 @@ pub(super) fn opt_out(mut session: Session, purge_after: Moment, now: Moment) ->
     let Phase::Conversing(talk) = &mut session.phase else {
         return Ok((session, Vec::new()));
     };
-    let was = talk.take_leave(EndReason::OptOut, now);
+    let was = talk.take_leave(&session.call, EndReason::OptOut, now);
     let is_recorded = talk.recorded_from.is_some();
     let call = Arc::make_mut(&mut session.call);
     call.opted_out_at = Some(now);

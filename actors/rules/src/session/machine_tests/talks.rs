@@ -57,6 +57,34 @@ fn who_wants_no_more_calls_is_barred_told_and_the_recording_doomed_at_once() {
     assert_eq!(after(state("asked"), opt_out(), 16).row().purge_after, None);
 }
 
+/// Source: Telemarketing and Research Calls Industry Standard 2017, s. 7 (two seconds); RCW 80.36.390 (ten).
+#[test]
+fn after_an_opt_out_the_line_is_free_when_the_law_wants_it() {
+    for (hang_up_ms, by) in [
+        (None, at(31)),
+        (Some(2_000), at(18)),
+        (Some(10_000), at(26)),
+        (Some(60_000), at(31)),
+    ] {
+        let mut session = state("answered");
+        let legal = entities::session::CallLegal {
+            hang_up_ms,
+            ..Default::default()
+        };
+        Arc::make_mut(&mut session.call).options.legal = Some(legal);
+        let reason = EndReason::OptOut;
+        assert_eq!(
+            talk(&after(session.clone(), opt_out(), 16)).mode,
+            CallMode::Leaving { reason, by },
+            "{hang_up_ms:?}"
+        );
+        // An objection to being recorded is no opt-out.
+        let refused = after(session, Command::Consent(false), 16);
+        let reason = EndReason::ConsentRefused;
+        assert_eq!(talk(&refused).mode, CallMode::Leaving { reason, by: at(31) });
+    }
+}
+
 /// The model answers when the call is over: the wish is obeyed, how the call ended stands.
 #[test]
 fn a_wish_that_is_understood_after_the_end_is_obeyed_once() {
