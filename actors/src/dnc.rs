@@ -157,7 +157,7 @@ async fn row_of(
 }
 
 /// An entry that is there, with what another adds to it. A START lifts what a STOP has barred, and nothing else: so whoever
-/// else bars that person makes the entry their own.
+/// else bars that person makes the entry their own. That the person had said so stays.
 fn joined(
     known: Model,
     channels: Channels,
@@ -177,6 +177,8 @@ fn joined(
         ..known
     };
     if is_taken_over {
+        // Of an old entry only its source tells.
+        wider.opted_out_at = wider.own_wish_at();
         (wider.source, wider.reason, wider.session_id, wider.created_by) = (source, reason, session_id, created_by);
     }
     (wider, DncOutcome::Wider)

@@ -45,6 +45,8 @@ fn who_bars_somebody_again_owns_the_entry_of_a_stop() {
                 (row.reason.as_deref(), row.channels),
                 (Some("second"), Channels::of(both.to_vec()))
             );
+            // An old entry: the wish of the person is from when it was made.
+            assert_eq!(row.opted_out_at, Some(Moment::from_millis(0)));
         }
         // A STOP takes nothing over, but bars more; and nobody takes over from anybody else.
         let (row, outcome) = second(known(source, &both), &both, Source::SmsStop);
