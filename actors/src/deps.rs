@@ -1,5 +1,6 @@
 //! What every actor is given: the database, time and chance, the writer, and the doors to the outside.
 use crate::{
+    attempts::exports::Exports,
     call::in_hand::Calls,
     carrier::carriers::Carriers,
     conversation::{judgements::Judgements, latencies::Latencies, listeners::Listeners},
@@ -25,7 +26,7 @@ use adapters::{brain::Providers, mail::post::Post, outbound::Outbound, sms::door
 use entities::{
     boxed,
     db::Db,
-    ids::{CampaignId, ComplianceExportId, ImportId, RecoveryId, TenantId},
+    ids::{CampaignId, ImportId, RecoveryId, TenantId},
     values::Moment,
     workspace_lease::Share,
 };
@@ -77,7 +78,7 @@ pub struct Shared {
     /// Imports that are being worked off.
     pub imports: Running<ImportId>,
     /// Exports of the record that are being written.
-    pub exports: Running<ComplianceExportId>,
+    pub exports: Exports,
     /// Campaigns whose contacts are being put away.
     pub closings: Running<CampaignId>,
     /// Workspaces whose campaigns' contacts are judged anew.

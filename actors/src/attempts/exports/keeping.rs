@@ -90,7 +90,7 @@ fn expired(job: Model, now: Moment) -> Model {
 /// Removes one of which nothing is to be kept. What is being written at the moment is left to who writes it.
 #[boxed]
 pub async fn discard(deps: &Deps, export: &Model) -> Result<()> {
-    match deps.exports.is_at_work(export.id) {
+    match deps.exports.running.is_at_work(export.id) {
         true => Ok(()),
         false => remove(deps, export).await,
     }

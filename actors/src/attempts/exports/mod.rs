@@ -1,9 +1,11 @@
 //! Exports of the record: stored jobs that write it into sealed files, part by part, and at the end sign a manifest of them. A part is
 //! written and then noted: one that a crash cuts off is written again under the same name.
+mod at_work;
 mod collect;
 mod keeping;
 mod table;
 
+pub use at_work::Exports;
 pub use keeping::{MOST_BYTES, MOST_KEPT, delete, discard, expire_holding};
 
 use super::person;
@@ -114,7 +116,7 @@ pub async fn start(deps: &Deps, owner: (TenantId, Env), new: New) -> Result<Mode
 /// Works a job off, in the background.
 pub fn run(deps: &Deps, key: TenantScoped<ComplianceExportId>) {
     let its = deps.clone();
-    deps.jobs.run(&deps.exports, key.id, "export", async move {
+    deps.jobs.run(&deps.exports.running, key.id, "export", async move {
         let stay = its.stay(key.tenant_id);
         let outcome = parts(&its, key).await;
         drop(stay);
@@ -129,6 +131,8 @@ pub fn run(deps: &Deps, key: TenantScoped<ComplianceExportId>) {
 
 async fn parts(deps: &Deps, key: TenantScoped<ComplianceExportId>) -> Result<()> {
     loop {
+        // Before it is read: much may happen until it is its turn.
+        let _turn = deps.exports.turn().await?;
         let job = store::load(&deps.db.read, key).await?;
         match job.status {
             ExportStatus::Running => {}
