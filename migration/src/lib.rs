@@ -61,6 +61,7 @@ migrations! {
     m2026_11_30_000034_abandonment
     m2026_11_30_000035_people
     m2026_11_30_000036_voice_consent
+    m2026_11_30_000037_openings
 }
 
 const TABLE: &str = "CREATE TABLE IF NOT EXISTS \"seaql_migrations\" ( \"version\" varchar NOT NULL PRIMARY KEY, \

@@ -1,6 +1,7 @@
 //! What is done to a long list slice by slice costs the same for each slice. Counted are the steps of SQLite's virtual machine.
 use entities::{
     api_key,
+    attempt::{self, NPage},
     connection::Connection,
     contact::{self, Canceled},
     delivery::{self, PutAway},
@@ -269,6 +270,41 @@ async fn the_first_page_of_a_filtered_list_costs_the_same_however_long_the_list_
         let (found, steps) = counted.page(filter.clone()).await;
         assert_eq!(found, count, "{filter:?}");
         assert!(steps < FEW, "{steps} steps: {filter:?}");
+    }
+}
+
+/// Whatever else is on record between them, such as a long list of opt-outs that was read in.
+#[tokio::test]
+async fn the_first_page_of_attempts_walks_past_nothing_that_is_not_one() {
+    let counted = Counted::open().await;
+    counted
+        .make(
+            "WITH RECURSIVE n(i) AS (VALUES(1) UNION ALL SELECT i + 1 FROM n WHERE i < $1) \
+             INSERT INTO attempt_records (tenant_id, env, n, kind, attempt_id, dial_n, at, body, prev_hash, hash) \
+             SELECT x'00000000000000000000000000000001', 'live', i, CASE WHEN i IN (1, 2, $1) THEN 'attempt' ELSE 'opt_out' END, \
+             unhex(printf('%08x00007000a000%012x', i, i)), 0, i, '{}', '', '' FROM n",
+        )
+        .await;
+    counted
+        .make(
+            "INSERT INTO attempt_chains (tenant_id, env, n, hash, version, updated_at) \
+             VALUES (x'00000000000000000000000000000001', 'live', $1, '', 1, 0)",
+        )
+        .await;
+    let owner = (TenantId(Uuid::from_u128(1)), Env::Live);
+    for (newest_first, expected) in [(true, [CONTACTS, 2, 1]), (false, [1, 2, CONTACTS])] {
+        let page = NPage {
+            limit: 10,
+            after: None,
+            newest_first,
+        };
+        let before = counted.steps();
+        let listed = attempt::list(&counted.db, owner, attempt::Filter::default(), page).await;
+        let steps = counted.steps() - before;
+        let (rows, has_more) = listed.unwrap();
+        let places: Vec<i64> = rows.iter().map(|row| row.n).collect();
+        assert_eq!((places.as_slice(), has_more), (&expected[..], false));
+        assert!(steps < FEW, "{steps} steps");
     }
 }
 
