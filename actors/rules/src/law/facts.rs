@@ -40,7 +40,8 @@ pub struct Facts {
     /// On the workspace's own do-not-call list.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_barred: bool,
-    /// When the same number or address was tried in the last 30 days, in order, this attempt not among them.
+    /// When the same number or address was tried last, in order, within 30 days, this attempt not among them: no more than the caps of
+    /// its places count. (Rows of earlier versions hold all of them.)
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub recent: Vec<Moment>,
     /// What gives the person a rest.

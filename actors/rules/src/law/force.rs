@@ -200,6 +200,26 @@ impl Law {
             .collect()
     }
 
+    /// Of the attempts at a number or address, in order, the newest, as many as any cap of its places counts, on whatever days that
+    /// holds: a judgement asks for no others, nor does one of the same facts at another moment. Their record is kept for years, and one
+    /// address may be written to a thousand times a day.
+    pub fn counted(&self, scope: &Scope<'_>, recent: &[Moment]) -> Vec<Moment> {
+        if recent.is_empty() {
+            return Vec::new();
+        }
+        let concerns = |rule: &LawRule| {
+            rule.concerns(scope.purpose, scope.audience, scope.channel) && rule.concerns_trade(scope.vertical)
+        };
+        let entries = self.of_places(scope.places).into_iter();
+        let most = entries.filter_map(|entry| match &entry.rule.says {
+            Says::Cap { most, .. } if concerns(&entry.rule) => Some(*most),
+            _ => None,
+        });
+        let most = usize::try_from(most.max().unwrap_or(0)).unwrap_or(usize::MAX);
+        let newest = recent.get(recent.len().saturating_sub(most)..);
+        newest.unwrap_or_default().to_vec()
+    }
+
     /// Must it be known whether the number was given to somebody else?
     pub fn asks_reassigned(&self, facts: &Facts) -> bool {
         let Some(consent) = &facts.consent else {

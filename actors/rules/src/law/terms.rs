@@ -152,6 +152,7 @@ impl LegalTerms {
             None => super::places::of_region(whom.region),
         };
         let zones = self.zones(clocks(whom.number, whom.timezone, whom.region));
+        let recent = self.law.counted(&self.scope(&places, at), &record.recent);
         Facts {
             at,
             channel: self.channel,
@@ -169,7 +170,7 @@ impl LegalTerms {
                 .copied()
                 .map(standing::fact),
             is_barred: record.is_barred,
-            recent: record.recent.clone(),
+            recent,
             rests: record.legal.rests.clone(),
             registers: record.legal.registers.clone(),
             reassigned: record.legal.reassigned.clone(),

@@ -91,6 +91,35 @@ fn all_clocks_of_the_person_count() {
     }
 }
 
+/// A row of the record does not grow with all that was sent to an address before.
+#[test]
+fn facts_hold_no_more_attempts_than_a_cap_counts() {
+    let now = Moment::parse("2026-12-01T17:00:00Z").unwrap();
+    let hours_ago = |hours: i64| now.plus_seconds(-hours * 3600);
+    let record = ContactRecord {
+        recent: (1..=100).rev().map(hours_ago).collect(),
+        ..ContactRecord::default()
+    };
+    for (number, channel, most) in [
+        ("+12125550100", DncChannel::Phone, 7),
+        ("+33123456789", DncChannel::Phone, 4),
+        ("+12125550100", DncChannel::Email, 0),
+    ] {
+        let number: E164 = number.parse().unwrap();
+        let whom = Whom {
+            number: Some(&number),
+            ..Whom::default()
+        };
+        let terms = LegalTerms { channel, ..terms() };
+        let newest: Vec<Moment> = (1..=most).rev().map(hours_ago).collect();
+        assert_eq!(
+            terms.facts(whom, &record, None, now).recent,
+            newest,
+            "{number} {channel:?}"
+        );
+    }
+}
+
 /// The workspace's end of a call is recorded, too.
 #[test]
 fn a_recording_keeps_the_law_of_the_workspaces_country() {

@@ -1,5 +1,5 @@
 use super::sample::Row;
-use crate::law::{Facts, Judgement, Law, Verdict, judge, pack};
+use crate::law::{Facts, Judgement, Law, Scope, Verdict, judge, pack};
 use entities::values::{Moment, Place};
 use proptest::{prelude::*, sample::select};
 
@@ -174,6 +174,38 @@ proptest! {
         if let Some(switch) = law.next_switch(&facts.places, &facts.zones, facts.at) {
             other.at = switch.plus_millis(-1);
             prop_assert_eq!(rules(&other), rules(&facts));
+        }
+    }
+
+    /// The newest attempts, which the record keeps, say as much as all of them, also where the same facts are judged for another moment.
+    #[test]
+    fn no_cap_asks_for_attempts_that_are_not_kept(
+        facts in attempts(),
+        ages in prop::collection::vec(-120..31 * 24 * 60i64, 0..40),
+        (most, hours) in (0..12u32, 1..720u32),
+        later in -72..72i64,
+    ) {
+        let all = r#"["marketing", "service", "debt", "research", "charity_political", "emergency"]"#;
+        let file = format!(
+            "[[rule]]\nid = \"us.cap.week\"\nsays = {{ most = 5 }}\n\
+             [[rule]]\nid = \"own.cap\"\ntitle = \"t\"\nplaces = {PLACES:?}\npurposes = {all}\nchannels = [\"phone\", \"sms\"]\n\
+             says = {{ kind = \"cap\", most = {most}, hours = {hours} }}\nfrom = \"2026-12-01\"\n\
+             source = \"house\"\nconfidence = \"high\"\nmend = \"m\"\n"
+        );
+        let own = Law::read(pack(), Some(("operator.toml", &file))).unwrap();
+        let mut whole = facts;
+        whole.recent = ages.iter().map(|minutes| whole.at.plus_seconds(-minutes * 60)).collect();
+        whole.recent.sort();
+        for law in [Law::untouched(), &own] {
+            let kept = Facts {
+                recent: law.counted(&Scope::from(&whole), &whole.recent),
+                ..whole.clone()
+            };
+            prop_assert!(kept.recent.len() <= 11, "{:?}", kept.recent);
+            for at in [whole.at, whole.at.plus_seconds(later * 3600)] {
+                let judged = |facts: &Facts| judge(law, &Facts { at, ..facts.clone() });
+                prop_assert_eq!(judged(&kept), judged(&whole));
+            }
         }
     }
 
