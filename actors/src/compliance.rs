@@ -71,7 +71,7 @@ pub async fn ask(deps: &Deps, asked: Question) -> Result<Answer> {
         let looked = deps.registers.look(&deps.db.read, asked.owner, &names, numbers).await?;
         facts.registers = looked.into_values().flatten().collect();
         // The database that sells the answers is not asked: only what it has said already.
-        if law.asks_reassigned(&facts) {
+        if law.reassigned_max_age(&facts).is_some() {
             let known = reassigned::of_numbers(&deps.db.read, asked.owner, numbers).await?;
             facts.reassigned = known.into_values().next().map(|row| ReassignedFact {
                 checked_at: row.checked_at,

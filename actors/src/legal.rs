@@ -1,5 +1,5 @@
 //! The law around an attempt: what it is, what is known of the people, and what is written of it.
-use crate::{caller_facts::caller_facts, deps::Deps, session::caller_id};
+use crate::{caller_facts::caller_facts, deps::Deps, registers::asking::InDoubt, session::caller_id};
 use entities::{
     Error, Result,
     agent::{self, Definition},
@@ -392,10 +392,12 @@ async fn reassigned(
         };
         // Of the consent that it will rest on.
         let facts = legal.judged(asked.whom(), record, None, now).facts;
-        if let Some(consent) = &facts.consent
-            && legal.law.asks_reassigned(&facts)
-        {
-            wanted.push((number.clone(), consent.given_at));
+        if let (Some(consent), Some(max_age_days)) = (&facts.consent, legal.law.reassigned_max_age(&facts)) {
+            wanted.push(InDoubt {
+                number: number.clone(),
+                since: consent.given_at,
+                max_age_days,
+            });
         }
     }
     if wanted.is_empty() {

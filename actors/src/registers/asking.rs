@@ -10,22 +10,34 @@ use entities::{
     values::{E164, Env, Moment},
 };
 use rules::{commit::Commit, effect::Hint, law::facts::ReassignedFact};
-use std::{collections::BTreeMap, sync::Arc};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
+
+const DAY: Duration = Duration::from_secs(24 * 3600);
+
+/// A number that somebody else may have by now.
+#[derive(Clone, Debug)]
+pub struct InDoubt {
+    pub number: E164,
+    /// When its person agreed to be called.
+    pub since: Moment,
+    /// The oldest answer that the rules take.
+    pub max_age_days: u32,
+}
 
 impl Registers {
-    /// Was each of these numbers given to somebody else since that moment, at which its person agreed to be called? What nobody has
-    /// answered yet, or long ago, is asked for; there is no fact of what is not known. With test keys nobody outside is asked: the
-    /// answer is no.
+    /// Was each of these numbers given to somebody else since its person agreed to be called? What nobody has answered yet, or longer
+    /// ago than the rules or the setting allow, is asked for; there is no fact of what is not known. With test keys nobody outside is
+    /// asked: the answer is no.
     #[boxed]
     pub async fn reassigned(
         &self,
         deps: &Deps,
         (tenant, env): (TenantId, Env),
-        asked: &[(E164, Moment)],
+        asked: &[InDoubt],
     ) -> Result<BTreeMap<E164, ReassignedFact>> {
         let now = deps.clock.now();
         if env == Env::Test {
-            let facts = asked.iter().map(|(number, since)| {
+            let facts = asked.iter().map(|InDoubt { number, since, .. }| {
                 let fact = ReassignedFact {
                     checked_at: now,
                     answer: ReassignedAnswer::No,
@@ -35,12 +47,18 @@ impl Registers {
             });
             return Ok(facts.collect());
         }
-        let numbers: Vec<E164> = asked.iter().map(|(number, _)| number.clone()).collect();
+        let numbers: Vec<E164> = asked.iter().map(|in_doubt| in_doubt.number.clone()).collect();
         let known = reassigned::of_numbers(&deps.db.read, (tenant, env), &numbers).await?;
         let (mut facts, mut missing) = (BTreeMap::new(), Vec::new());
         // By the clock that shows more: an answer that is too old by either is asked for again.
-        let oldest = deps.clock.times().later().minus(self.questions.max_age);
-        for (number, since) in asked {
+        let later = deps.clock.times().later();
+        for InDoubt {
+            number,
+            since,
+            max_age_days,
+        } in asked
+        {
+            let oldest = later.minus(self.questions.max_age.min(DAY.saturating_mul(*max_age_days)));
             let row = known.get(number).filter(|row| row.answers(*since));
             if row.is_none_or(|row| row.checked_at <= oldest) {
                 missing.push((number.clone(), *since));

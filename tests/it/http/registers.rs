@@ -7,6 +7,7 @@ use crate::{
         seconds,
     },
 };
+use actors::registers::asking::InDoubt;
 use entities::{
     ids::TenantId,
     reassigned::ReassignedAnswer,
@@ -313,13 +314,14 @@ on_both! {
         let settings = [("reassigned_url", json!(server.url)), ("reassigned_api_key", json!(reassigned_server::KEY))];
         let since = Moment::parse("2026-12-24T18:00:00Z").unwrap();
         let tenant = world.tenant().await;
-        let ask = async |world: &World, env: Env, text: &str, since: Moment| {
+        let ask_within = async |world: &World, env: Env, text: &str, since: Moment, max_age_days: u32| {
             let deps = world.deps();
-            let asked = [(number(text), since)];
+            let asked = [InDoubt { number: number(text), since, max_age_days }];
             let facts = deps.registers.reassigned(deps, (tenant.id, env), &asked).await.unwrap();
             world.settle().await;
-            facts.get(&asked[0].0).map(|fact| (fact.answer, fact.since))
+            facts.get(&asked[0].number).map(|fact| (fact.answer, fact.since))
         };
+        let ask = async |world: &World, env: Env, text: &str, since: Moment| ask_within(world, env, text, since, 365).await;
         // Nobody knows anything where there is nobody to ask.
         assert_eq!(ask(world, Env::Live, reassigned, since).await, None);
         assert_eq!(ask(world, Env::Live, reassigned, since).await, None);
@@ -347,8 +349,14 @@ on_both! {
         server.knows(unknown, "no");
         assert_eq!(ask(world, Env::Live, unknown, since).await, Some((NoData, since)));
         assert_eq!(ask(world, Env::Live, unknown, since).await, Some((No, since)));
-        // A failure is no answer, and is not repeated at once.
+        // A rule that wants a younger answer than the setting is not left waiting until that asks.
+        world.leap(Duration::from_secs(8 * 24 * 3600)).await;
         server.take_asked();
+        for (days, expected) in [(9, 0), (7, 1), (7, 0)] {
+            assert_eq!(ask_within(world, Env::Live, unknown, since, days).await, Some((No, since)));
+            assert_eq!(server.take_asked().len(), expected, "{days} days");
+        }
+        // A failure is no answer, and is not repeated at once.
         server.fail_next(1);
         let other = "+12125550126";
         for _ in 0..3 {

@@ -220,18 +220,18 @@ impl Law {
         newest.unwrap_or_default().to_vec()
     }
 
-    /// Must it be known whether the number was given to somebody else?
-    pub fn asks_reassigned(&self, facts: &Facts) -> bool {
-        let Some(consent) = &facts.consent else {
-            return false;
-        };
-        let entries = self.in_force(&Scope::from(facts));
-        entries.into_iter().any(|entry| match &entry.rule.says {
-            Says::Reassigned { ask_after_days, .. } => {
-                super::judge::is_older(consent.given_at, *ask_after_days, facts.at)
-            }
-            _ => false,
-        })
+    /// Must it be known whether the number was given to somebody else? In days, how old the answer may be by all rules that ask.
+    pub fn reassigned_max_age(&self, facts: &Facts) -> Option<u32> {
+        let consent = facts.consent.as_ref()?;
+        let entries = self.in_force(&Scope::from(facts)).into_iter();
+        let ages = entries.filter_map(|entry| match &entry.rule.says {
+            Says::Reassigned {
+                max_age_days,
+                ask_after_days,
+            } if super::judge::is_older(consent.given_at, *ask_after_days, facts.at) => Some(*max_age_days),
+            _ => None,
+        });
+        ages.min()
     }
 
     /// The rules that the operator has overridden for this workspace.

@@ -222,9 +222,15 @@ fn what_must_be_looked_up_is_named() {
     assert_eq!(names("AU 2026-12-01T12:00"), BTreeSet::from(["au_dncr".to_owned()]));
     assert_eq!(names("IT 2026-12-01T12:00"), BTreeSet::from(["it_rpo".to_owned()]));
     assert_eq!(names("BR 2026-12-01T12:00 purpose=service"), BTreeSet::new());
-    let asks = |row: &str| law.asks_reassigned(&Row::read(row).facts(""));
-    assert!(asks("US-NY 2026-12-01T12:00 consent=express_written:31d"));
-    assert!(!asks("US-NY 2026-12-01T12:00") && !asks("DE 2026-12-01T12:00 consent=express_written:31d"));
+    let age = |law: &Law, row: &str| law.reassigned_max_age(&Row::read(row).facts(""));
+    let of_long_ago = "US-NY 2026-12-01T12:00 consent=express_written:31d";
+    assert_eq!(age(law, of_long_ago), Some(30));
+    assert_eq!(age(law, "US-NY 2026-12-01T12:00"), None);
+    assert_eq!(age(law, "DE 2026-12-01T12:00 consent=express_written:31d"), None);
+    // The operator's own rule stands beside that of the pack: the stricter one counts.
+    let file = "[[rule]]\nid = \"us.reassigned\"\nsays = { max_age_days = 7 }\n";
+    let own = Law::read(pack(), Some(("operator.toml", file))).unwrap();
+    assert_eq!(age(&own, of_long_ago), Some(7));
 }
 
 #[test]
