@@ -79,7 +79,7 @@ impl Status {
 #[serde(rename_all = "snake_case")]
 #[schemars(
     rename = "EmailKind",
-    description = "`marketing` carries the headers by which mail programs unsubscribe."
+    description = "`marketing` carries the headers by which mail programs unsubscribe, and name and address of who sends it."
 )]
 pub enum Kind {
     /// Belongs to something that the reader asked for.

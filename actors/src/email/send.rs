@@ -1,7 +1,7 @@
 //! What is an e-mail's own when it is handed over: it is made first, and the mail server takes it, or the sandbox.
 use crate::{deps::Deps, outgoing::Sendable, router::Mailbox};
 use adapters::{
-    email::{link, message},
+    email::{footer::Footer, link, message},
     mail::{
         post::{keep, mailbox},
         smtp::Failure,
@@ -10,8 +10,9 @@ use adapters::{
 use entities::{
     Result,
     db::Db,
-    email_message::{self, Model, content},
+    email_message::{self, Kind, Model, content},
     ids::{EmailId, TenantScoped},
+    legal_identity,
     values::Env,
 };
 use lettre::{Message, message::Mailbox as Address};
@@ -54,9 +55,10 @@ impl Sendable for Model {
     }
     async fn made(&self, deps: &Deps) -> Result<Result<Message, Command>> {
         let content = content::load(&deps.db.read, self.key()).await?;
+        let footer = footer(deps, self).await?;
         let made = sender(deps, self.env).and_then(|sender| {
             let link = link::url(&deps.links, &deps.base_url, self.id);
-            message::build(self, &content, &sender, &link)
+            message::build(self, &content, &sender, &link, &footer)
         });
         Ok(made.map_err(|why| Command::Own(Undeliverable::Unbuilt { why })))
     }
@@ -91,6 +93,15 @@ impl Sendable for Model {
             tracing::warn!(message = %self.id, attempt = self.attempts, result, "an e-mail was not taken");
         }
     }
+}
+
+/// What stands under its words: who sells, as it is known now.
+async fn footer(deps: &Deps, row: &Model) -> Result<Footer> {
+    let known = match row.kind {
+        Kind::Marketing => legal_identity::of(&deps.db.read, row.tenant_id).await?,
+        Kind::Transactional => None,
+    };
+    Ok(known.as_ref().map(Footer::from).unwrap_or_default())
 }
 
 /// Who writes.

@@ -1,4 +1,5 @@
 //! A message as it travels: the same bytes at each attempt, but for the boundaries between its parts.
+use super::footer::Footer;
 use crate::mail::post::date;
 use base64::{Engine, engine::general_purpose::STANDARD};
 use entities::email_message::{
@@ -17,8 +18,14 @@ use std::error::Error as StdError;
 /// Where a marketing mail's own text may put its link.
 pub const PLACE_OF_LINK: &str = "{{unsubscribe_url}}";
 
-/// Fails, in words, on what no mail can carry.
-pub fn build(row: &Model, content: &content::Model, sender: &Mailbox, link: &str) -> Result<Message, String> {
+/// Fails, in words, on what no mail can carry. `footer`: what stands under its words.
+pub fn build(
+    row: &Model,
+    content: &content::Model,
+    sender: &Mailbox,
+    link: &str,
+    footer: &Footer,
+) -> Result<Message, String> {
     let said = |error: &dyn StdError| error.to_string();
     let from = Mailbox::new(
         row.from_name.clone().or_else(|| sender.name.clone()),
@@ -48,8 +55,9 @@ pub fn build(row: &Model, content: &content::Model, sender: &Mailbox, link: &str
             text.clone()
         }
     };
-    let text = content.text.as_ref().map(|text| SinglePart::plain(placed(text)));
-    let html = content.html.as_ref().map(|html| SinglePart::html(placed(html)));
+    let text = content.text.as_ref().map(|text| footer.under_text(placed(text)));
+    let html = content.html.as_ref().map(|html| footer.under_html(placed(html)));
+    let (text, html) = (text.map(SinglePart::plain), html.map(SinglePart::html));
     let built = match (text, html, content.attachments.0.as_slice()) {
         (Some(one), None, []) | (None, Some(one), []) => builder.singlepart(one),
         (Some(text), Some(html), []) => builder.multipart(MultiPart::alternative().singlepart(text).singlepart(html)),
@@ -171,7 +179,7 @@ mod tests {
         let sender = "Callboard <c@sender.example>".parse().unwrap();
         let keys = LinkKeys::generate();
         let link = crate::email::link::url(&keys, "https://callboard.example.com", row.id);
-        let message = build(row, &content, &sender, &link).unwrap();
+        let message = build(row, &content, &sender, &link, &Footer::default()).unwrap();
         String::from_utf8(message.formatted()).unwrap()
     }
 

@@ -2,7 +2,8 @@
 pub mod machine;
 pub mod outgoing;
 
-/// All words of an e-mail, as their digest is made: subject, text and HTML, parted by line feeds; empty, where there is none.
+/// All words of an e-mail, as their digest is made: subject, text and HTML as they were ordered, parted by line feeds; empty, where there
+/// is none. What is put in or under them when it is made stands elsewhere: its link follows from its id, who sells from the facts.
 pub fn words_of_mail(subject: &str, text: Option<&str>, html: Option<&str>) -> String {
     [subject, text.unwrap_or_default(), html.unwrap_or_default()].join("\n")
 }

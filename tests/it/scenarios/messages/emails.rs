@@ -182,6 +182,39 @@ on_both! {
         assert_eq!(api.get("/v1/dnc").await.ok()["data"].as_array().unwrap().len(), 1);
     }
 
+    /// Source: CAN-SPAM, 15 U.S.C. 7704(a)(5)(A)(iii). What somebody has asked for needs none.
+    async fn a_marketing_mail_says_who_sends_it(world: &mut World) {
+        let (tenant, server) = (world.tenant().await, Smtp::start());
+        let api = with_server(world, &tenant, &server).await;
+        let identity = "/v1/compliance/identity";
+        api.patch(identity, json!({ "registered_name": "Ann & Sons", "postal_address": "1 Old Street\nDover" })).await.ok();
+        write(&api, json!({ "kind": "marketing", "html": "<p>Hello.</p>", "scheduled_at": "2027-03-02T13:10:00Z" })).await;
+        world.settle().await;
+        // It has moved before the mail is sent.
+        api.patch(identity, json!({ "postal_address": "1 Main Street\nDover, DE <19901>" })).await.ok();
+        world.advance(minutes(11)).await;
+        write(&api, json!({ "html": "<p>Hello.</p>" })).await;
+        world.settle().await;
+        write(&api, json!({ "kind": "marketing", "text": "Hello from 1 Main Street, Dover, DE <19901>." })).await;
+        world.settle().await;
+        let mails: Vec<String> = server.mails().iter().map(|mail| mail.data.replace("=\r\n", "")).collect();
+        let [sells, serves, says_it] = &mails[..] else { panic!("{mails:?}") };
+        for words in ["Hello.\r\n\r\n--\r\nAnn & Sons\r\n1 Main Street\r\nDover, DE <19901>\r\n", "<p>Hello.</p>\r\n<p>Ann &amp; Sons<br>1 Main Street<br>Dover, DE &lt;19901&gt;</p>\r\n"] {
+            assert!(sells.contains(words), "{words} is not in {sells}");
+        }
+        assert!(!sells.contains("Old Street"), "{sells}");
+        assert!(!serves.contains("Ann & Sons") && !serves.contains("Main Street"), "{serves}");
+        assert!(says_it.contains("Hello from 1 Main Street") && !says_it.contains("Ann & Sons"), "{says_it}");
+        // Campaigns write by the same hand.
+        let template = json!({ "subject": "Spring", "text": "Hello." });
+        let campaign = json!({ "name": "Spring", "channel": "email", "template": template, "contacts": [{ "email": "bob@example.com" }] });
+        tenant.api.post("/v1/campaigns/run", campaign).await.ok();
+        world.advance(minutes(1)).await;
+        let files = world.mail_files();
+        let [mail] = &files[..] else { panic!("{files:?}") };
+        assert!(mail.contains("--\r\nAnn & Sons\r\n1 Main Street\r\nDover, DE <19901>"), "{mail}");
+    }
+
     async fn no_header_can_be_slipped_in(world: &mut World) {
         let tenant = world.tenant().await;
         let good = json!({ "to": "ann@example.com", "subject": "x", "text": "x" });
