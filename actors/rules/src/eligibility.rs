@@ -17,8 +17,8 @@
 //! | `abandonment` | waits: too many of its answered calls were abandoned |
 //! | `hours` | waits for the next opening; skipped as `quiet_hours_expired` if there is none before the end |
 //!
-//! From `purpose` to `abandonment` a judgement of the law speaks ([`crate::law`]); where none was asked for they say yes. Somebody who
-//! was called before is not skipped but has failed. Pure; the dispatcher, the preflight, the eligibility of one
+//! From `purpose` to `abandonment` a judgement of the law speaks ([`crate::law`]), and beside the campaign's own in `caps` and `hours`; where
+//! none was asked for they say yes. Somebody who was called before is not skipped but has failed. Pure; the dispatcher, the preflight, the eligibility of one
 //! contact and direct calls ask the same rules.
 use crate::{
     hours::CallingHours,
@@ -164,7 +164,7 @@ pub fn ask(
             Some(_) | None => Verdict::Yes,
         },
         Rule::Caps => strictest(capped(record, terms, now), capped_by_law(record, terms, now)),
-        Rule::Hours => hours(calling_hours, terms, now),
+        Rule::Hours => hours_of_both(record, calling_hours, terms, now),
         Rule::Dnc
         | Rule::Credits
         | Rule::Purpose
@@ -301,6 +301,25 @@ fn hours(calling_hours: &CallingHours, terms: &Terms<'_>, now: Moment) -> Verdic
         Some(at) if at <= now => Verdict::Yes,
         Some(at) if terms.ends_at.is_none_or(|end| at < end) => Verdict::Wait(Some(at)),
         Some(_) | None => Verdict::Never(SkipReason::QuietHoursExpired),
+    }
+}
+
+/// The hours of its group, and those of the law.
+fn hours_of_both(record: &ContactRecord, calling_hours: &CallingHours, terms: &Terms<'_>, now: Moment) -> Verdict {
+    match (hours(calling_hours, terms, now), hours_by_law(record, terms, now)) {
+        // The law looks only some days ahead.
+        (known @ (Verdict::Wait(Some(_)) | Verdict::Never(_)), Verdict::Wait(None)) => known,
+        (by_group, by_law) => strictest(by_group, by_law),
+    }
+}
+
+/// What the law itself says of the hours, where it binds: it asks where the person is, and knows of rules that came after the group.
+pub fn hours_by_law(record: &ContactRecord, terms: &Terms<'_>, now: Moment) -> Verdict {
+    match lawful(record, GateKind::Hours, now) {
+        Verdict::Wait(Some(until)) if terms.ends_at.is_some_and(|end| until >= end) => {
+            Verdict::Never(SkipReason::QuietHoursExpired)
+        }
+        verdict => verdict,
     }
 }
 

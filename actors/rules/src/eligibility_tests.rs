@@ -224,3 +224,46 @@ fn what_only_one_clock_allows_is_not_allowed() {
         );
     }
 }
+
+/// A judgement whose hours say that, in front of a group that is open, or closed for two hours more.
+#[test]
+fn the_laws_own_hours_hold_whatever_the_group_says() {
+    let of_campaign = caps(3, 7, OnCap::Defer);
+    let in_hours = |hours: i64| now().plus_seconds(hours * HOUR);
+    let closed =
+        serde_json::from_value(serde_json::json!({ "windows": [{ "start": "05:00", "end": "06:00" }] })).unwrap();
+    let closed = Rules::new(&closed, Env::Test, Zone::NEW_YORK).of("America/New_York");
+    let wait = |hours: i64| Verdict::Wait(Some(in_hours(hours)));
+    let opens = |hours: i64| law::Verdict::Wait(Some(in_hours(hours)));
+    let expired = Verdict::Never(SkipReason::QuietHoursExpired);
+    #[rustfmt::skip]
+    let table = [
+        (law::Verdict::Yes, always(), None, Verdict::Yes),
+        (law::Verdict::Overridden, always(), None, Verdict::Yes),
+        (opens(3), always(), None, wait(3)),
+        (opens(3), closed.clone(), None, wait(3)),
+        (opens(1), closed.clone(), None, wait(2)),
+        (opens(-1), always(), None, Verdict::Yes), // it was asked some time ago
+        (opens(3), always(), Some(3), expired),
+        (opens(3), always(), Some(4), wait(3)),
+        (law::Verdict::Wait(None), always(), None, Verdict::Wait(None)),
+        (law::Verdict::Wait(None), closed, None, wait(2)),
+    ];
+    for (row, (verdict, calling_hours, ends, expected)) in table.into_iter().enumerate() {
+        let asked = law::Asked {
+            kind: GateKind::Hours,
+            rule: "us.hours".to_owned(),
+            verdict,
+        };
+        let record = ContactRecord {
+            judgement: Some(Judgement { asked: vec![asked] }),
+            ..called(&[])
+        };
+        let terms = Terms {
+            ends_at: ends.map(in_hours),
+            ..terms(&of_campaign)
+        };
+        let found = ask(Rule::Hours, &record, &calling_hours, &terms, now());
+        assert_eq!(found, expected, "row {row}");
+    }
+}

@@ -11,7 +11,9 @@ use crate::{
     shell::Stored,
 };
 use entities::{
-    Error, Result, boxed,
+    Error, Result,
+    abandonment::AbandonmentLimit,
+    boxed,
     campaign::{AgentSnapshot, Caps},
     campaign_hour,
     changes::{Callable, CapSpan, Guard, KeyCall},
@@ -37,7 +39,7 @@ use rules::{
         machine::{self, Session},
     },
 };
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 
 /// A call that is ready to be committed.
 pub struct Dial {
@@ -166,6 +168,7 @@ pub async fn dial(
     };
     let is_lawful = queue.is_lawful();
     let caps = caps_of(&queue.plan.caps, law_of(queue, judged.as_ref()));
+    let brake = not_braked(queue, judged.as_ref());
     let id: SessionId = deps.ids.next();
     let mut row = sessions::Model {
         hold_cents: hold,
@@ -199,7 +202,7 @@ pub async fn dial(
     commit.changes.sessions.push(session.row());
     intent.add(deps, &session, &mut commit)?;
     commit.changes.guards.push(Guard::Dispatchable(queue.id, queue.version));
-    commit.changes.guards.extend(not_braked(queue));
+    commit.changes.guards.extend(brake);
     commit.changes.campaign_hours.push(one_dialed(queue, at));
     facts::add(deps, session.key(), &effects, &mut commit).await?;
     facts::contact_moved(&mut commit, &contact, after.clone(), &events);
@@ -224,7 +227,7 @@ pub fn judged_at(
         return Ok(None);
     };
     let judged = legal.committed(judged, shown, at);
-    if legal.is_enforced && judged.first_bar().is_some() {
+    if legal.is_enforced && (judged.first_bar().is_some() || judged.is_out_of_hours()) {
         return Err(());
     }
     Ok(Some(judged))
@@ -244,11 +247,15 @@ pub fn law_of<'a>(queue: &'a Queue, judged: Option<&'a Judged>) -> Option<(&'a L
     Some((legal, judged?))
 }
 
-/// That its campaign has not abandoned too much, where the law has a limit.
-pub fn not_braked(queue: &Queue) -> Option<Guard> {
-    (!queue.abandonment.is_empty()).then(|| Guard::NotBraked {
+/// That its campaign has not abandoned too much, where the law has a limit: where its contacts' groups are, and where this person is.
+pub fn not_braked(queue: &Queue, judged: Option<&Judged>) -> Option<Guard> {
+    let mut limits: BTreeSet<AbandonmentLimit> = queue.abandonment.iter().copied().collect();
+    if let Some((legal, judged)) = law_of(queue, judged) {
+        limits.extend(legal.abandonment_limits(&judged.facts.places, judged.facts.at));
+    }
+    (!limits.is_empty()).then(|| Guard::NotBraked {
         campaign_id: queue.id,
-        limits: queue.abandonment.clone(),
+        limits: limits.into_iter().collect(),
     })
 }
 

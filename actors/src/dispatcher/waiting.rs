@@ -123,7 +123,8 @@ impl State {
         };
         let caps = dial::caps_of(&guards.caps(), legal.is_enforced.then_some((&legal, &judged)));
         let dispatchable = queue.map(|queue| Guard::Dispatchable(queue.id, queue.version));
-        let campaign = dispatchable.into_iter().chain(queue.and_then(dial::not_braked));
+        let brake = queue.and_then(|queue| dial::not_braked(queue, Some(&judged)));
+        let campaign = dispatchable.into_iter().chain(brake);
         let campaign: Vec<Guard> = campaign.collect();
         if !waiting::take(&mut self.snapshot, begun, &row, (at, hold)) {
             return Ok(None);

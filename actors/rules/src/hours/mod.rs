@@ -54,11 +54,14 @@ pub fn group(law: &Law, number: Option<&E164>, timezone: Option<Zone>, region: O
     format!("{zones}@{}", names.join("+"))
 }
 
-/// The group of a contact whose row was written before groups had places, and before all clocks of somebody counted. `None`: it has its
-/// own, or cannot be called.
+/// The group of a contact that is in another one: its row was written before a rule named its place, or by a version whose groups had no
+/// places. `None`: it is where it belongs, or cannot be called.
 pub fn regrouped(law: &Law, contact: &Contact) -> Option<String> {
-    let is_old = !has_places(&contact.zone) && contact.zone != UNCALLABLE;
-    is_old.then(|| group(law, contact.e164().as_ref(), contact.timezone, contact.region.as_ref()))
+    if contact.zone == UNCALLABLE {
+        return None;
+    }
+    let own = group(law, contact.e164().as_ref(), contact.timezone, contact.region.as_ref());
+    (own != contact.zone).then_some(own)
 }
 
 /// What is known of its zones: the first digits of its country.

@@ -69,17 +69,51 @@ fn a_group_is_the_zones_that_count_and_the_places_whose_laws_hold() {
     assert_eq!(everybody.collect::<std::collections::BTreeSet<_>>().len(), 1);
 }
 
-/// Rows of an earlier version: zones alone.
+/// A rule of the operator's for a state that has none in the pack.
+const GEORGIA: &str = r#"
+[[rule]]
+id = "house.georgia"
+title = "Georgia from 10 to 17"
+places = ["US-GA"]
+purposes = ["marketing"]
+channels = ["phone"]
+says = { kind = "windows", open = ["daily 10:00-17:00"] }
+source = "house"
+confidence = "high"
+mend = "Wait."
+"#;
+
+/// Rows of an earlier version have zones alone; those of before a rule lack its place; those of a rule that is gone have one too many.
 #[test]
-fn a_group_without_places_is_made_anew() {
-    let old = |zone: &str| Contact {
-        phone_number: "+4930901820".into(),
-        ..crate::dispatch::samples::contact(0, 1, zone)
-    };
-    let anew = |zone: &str| regrouped(Law::untouched(), &old(zone));
-    assert_eq!(anew("Europe/Berlin").as_deref(), Some("Europe/Berlin@DE"));
-    for zone in ["Europe/Berlin@DE", "?1@", "@", UNCALLABLE] {
-        assert_eq!(anew(zone), None, "{zone}");
+fn a_group_that_is_not_the_contacts_own_is_made_anew() {
+    let (pack, georgia) = (
+        Law::untouched(),
+        Law::read(law::pack(), Some(("law.toml", GEORGIA))).unwrap(),
+    );
+    #[rustfmt::skip]
+    let table = [
+        (pack, "+4930901820", None, "Europe/Berlin", Some("Europe/Berlin@DE")),
+        (pack, "+4930901820", None, "Europe/Berlin@DE", None),
+        (pack, "+4930901820", None, UNCALLABLE, None),
+        (pack, "+15002345670", None, "?1@", None),
+        (pack, "+15002345670", Some("US-GA"), "America/New_York@US", None),
+        (pack, "+15002345670", Some("US-GA"), "America/New_York@US-GA", Some("America/New_York@US")),
+        (&georgia, "+15002345670", Some("US-GA"), "America/New_York@US", Some("America/New_York@US-GA")),
+        (&georgia, "+15002345670", Some("US-GA"), "America/New_York@US-GA", None),
+        (&georgia, "+15002345670", Some("US-FL"), "America/New_York@US-FL", None),
+    ];
+    for (law, number, region, zone, expected) in table {
+        let contact = Contact {
+            phone_number: number.into(),
+            region: region.map(|region| region.parse().unwrap()),
+            timezone: region.map(|_| Zone::NEW_YORK),
+            ..crate::dispatch::samples::contact(0, 1, zone)
+        };
+        assert_eq!(
+            regrouped(law, &contact).as_deref(),
+            expected,
+            "{number} {region:?} {zone}"
+        );
     }
 }
 

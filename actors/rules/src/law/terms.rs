@@ -107,6 +107,11 @@ impl Judged {
         self.judgement.noes().find(|asked| !is_of_time(asked.kind))
     }
 
+    /// Do the law's own hours, of where the person is, keep it back? Whoever was loaded before a rule came may be in a group that is open.
+    pub fn is_out_of_hours(&self) -> bool {
+        self.judgement.verdict_of(GateKind::Hours).is_some_and(Verdict::is_no)
+    }
+
     /// What must still be so when it is committed.
     pub fn guard(&self, (tenant_id, env): (TenantId, Env)) -> Guard {
         let registers = self.facts.registers.iter();

@@ -1,7 +1,7 @@
 //! The operator's own file: it makes rules stricter, adds some, and overrides some for a reason that is kept with each attempt.
 use super::{
-    attempts, called, campaign, cancel, consent, contacts, eligibility, fates, file, introduce, law, mid_morning,
-    person_by, proof, run, under,
+    attempts, called, campaign, cancel, consent, contacts, draft, eligibility, fates, file, introduce, law,
+    mid_morning, person_by, proof, run, seller, start, under, untouched, with,
 };
 use crate::{
     on_both,
@@ -12,6 +12,20 @@ use entities::values::Moment;
 use serde_json::{Value, json};
 
 const NEW_YORK: (&str, &str) = ("US-NY", "America/New_York");
+
+/// For a state that has no rule in the pack: until it comes, whoever is there keeps the hours of the country.
+const GEORGIA: &str = r#"
+[[rule]]
+id = "house.georgia"
+title = "Georgia from 10 to 17"
+places = ["US-GA"]
+purposes = ["marketing"]
+channels = ["phone"]
+says = { kind = "windows", open = ["daily 10:00-17:00"] }
+source = "house"
+confidence = "high"
+mend = "Wait."
+"#;
 
 fn somebody(number: &str) -> Value {
     person_by(number, NEW_YORK.0, NEW_YORK.1)
@@ -117,5 +131,32 @@ on_both! {
         }
         let stamped = |rule: &str| json!({ "rule": rule, "reason": "counsel has looked at it", "approved_by": "Ada Lovelace" });
         assert_eq!(proof["records"][0]["record"]["overrides"], json!([stamped("us.consent.voice"), stamped("us.dnc")]), "those that were needed");
+    }
+
+    /// They were loaded before it: whoever is fresh sleeps by it, and whoever waits for a time. Their neighbours do not.
+    async fn a_rule_for_a_place_that_had_none_binds_who_is_there_already(world: &mut World) {
+        let tenant = seller(world).await;
+        let mut people = Vec::new();
+        for (number, state, more) in [
+            ("+15002340001", "US-GA", json!({})),
+            ("+15002340011", "US-GA", json!({ "not_before": "2027-03-02T23:20:00Z" })),
+            ("+15002340021", "US-FL", json!({})),
+        ] {
+            consent(&tenant.api, number, json!({})).await;
+            people.push(with(person_by(number, state, NEW_YORK.1), more));
+        }
+        let path = draft(&tenant, &people, json!({})).await;
+        let _file = under(world, GEORGIA).await;
+        world.leap_to(Moment::parse("2027-03-02T23:30:00Z").unwrap()).await;
+        start(&tenant, &path).await;
+        world.advance(minutes(2)).await;
+        assert_eq!(fates(&tenant, &path).await, [untouched(), untouched(), called()], "18:30");
+        assert_eq!(campaign(&tenant, &path).await["next_open_at"], "2027-03-03T15:00:00.000Z");
+        world.leap_to(Moment::parse("2027-03-03T15:00:00Z").unwrap()).await;
+        world.advance(minutes(1)).await;
+        assert_eq!(fates(&tenant, &path).await, vec![called(); 3]);
+        for attempt in attempts(&tenant, &path).await {
+            assert_eq!(attempt["objections"], json!([]), "{attempt}");
+        }
     }
 }

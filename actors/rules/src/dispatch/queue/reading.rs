@@ -176,27 +176,8 @@ impl Queue {
                 known_hours.insert(contact.zone.clone(), self.rules.of(&contact.zone));
             }
             let calling_hours = known_hours.get(&contact.zone).unwrap_or(&CallingHours::Uncallable);
-            // Fresh contacts' hours are their group's; who waits for a time is put off to the next opening.
-            let rules = if contact.next_attempt_at.is_some() {
-                &Rule::ALL[..]
-            } else {
-                Rule::BUT_HOURS
-            };
-            let is_switching = judged
-                .as_ref()
-                .is_some_and(|judged| self.is_lawful() && judged.holds.0 > now.plus_millis(-self.behind_ms));
-            let mut found = eligibility::first_no(rules, &record, calling_hours, &terms, now);
-            if is_switching && found.is_none() {
-                // By our time a rule has changed that has not by the wall clock: what would be committed now holds by one of them only.
-                found = Some((Rule::Purpose, Verdict::Wait(None)));
-            }
-            if let Some((rule, verdict @ Verdict::Wait(None))) = &mut found
-                && rule.is_of_the_law()
-                && contact.next_attempt_at.is_some()
-            {
-                // Its time had come once.
-                *verdict = Verdict::Wait(Some(now.plus_seconds(ASKED_AGAIN_SECONDS)));
-            }
+            let known = (&record, judged.as_ref());
+            let mut found = self.first_no(&contact, known, calling_hours, &terms, now);
             // It is read among the fresh ones of its old group, which says nothing of its hours: it comes again as one whose time has come.
             if is_regrouped && contact.next_attempt_at.is_none() && found.is_none() {
                 found = Some((Rule::NotBefore, Verdict::Wait(Some(now))));
@@ -212,7 +193,40 @@ impl Queue {
         judged.collect()
     }
 
-    /// A row of an earlier version is given the group whose hours the law wants for it.
+    /// The first rule that does not let it be reached now. `record`, and what the law says of it.
+    fn first_no(
+        &self,
+        contact: &Contact,
+        (record, judged): (&ContactRecord, Option<&Judged>),
+        calling_hours: &CallingHours,
+        terms: &Terms<'_>,
+        now: Moment,
+    ) -> Option<(Rule, Verdict)> {
+        let is_fresh = contact.next_attempt_at.is_none();
+        // Fresh contacts' hours are their group's; who waits for a time is put off to the next opening.
+        let rules = if is_fresh { Rule::BUT_HOURS } else { &Rule::ALL[..] };
+        let mut found = eligibility::first_no(rules, record, calling_hours, terms, now);
+        let by_law = eligibility::hours_by_law(record, terms, now);
+        if found.is_none() && by_law != Verdict::Yes {
+            // The law has a rule for where it is that its group was named without.
+            found = Some((Rule::Hours, by_law));
+        }
+        let is_switching =
+            judged.is_some_and(|judged| self.is_lawful() && judged.holds.0 > now.plus_millis(-self.behind_ms));
+        if is_switching && found.is_none() {
+            // By our time a rule has changed that has not by the wall clock: what would be committed now holds by one of them only.
+            found = Some((Rule::Purpose, Verdict::Wait(None)));
+        }
+        match found {
+            // Its time had come once, or nobody knows when its hours open.
+            Some((rule, Verdict::Wait(None))) if rule == Rule::Hours || rule.is_of_the_law() && !is_fresh => {
+                Some((rule, Verdict::Wait(Some(now.plus_seconds(ASKED_AGAIN_SECONDS)))))
+            }
+            found => found,
+        }
+    }
+
+    /// One that was loaded before a rule named its place is given the group whose hours the law wants for it.
     fn regroup(&self, contact: &mut Contact) -> bool {
         let legal = self.legal.as_ref().filter(|legal| legal.is_enforced);
         match legal.and_then(|legal| hours::regrouped(&legal.law, contact)) {
