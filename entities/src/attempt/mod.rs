@@ -11,7 +11,7 @@ mod list;
 mod prune;
 
 pub use list::{Filter, NPage, list};
-pub use prune::{blank, oldest, remove};
+pub use prune::{blank, has_older, remove};
 
 use crate::{
     boxed, bulk,
