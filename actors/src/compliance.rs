@@ -177,6 +177,7 @@ pub fn holds_in(law: &Law, rule: &LawRule, place: &Place) -> bool {
 
 /// A consent as somebody may have given it.
 fn supposed(asked: &Question, tier: ConsentTier, legal: &LegalTerms) -> ConsentFact {
+    let contract = asked.legal.contract_ref.as_deref();
     ConsentFact {
         id: ConsentId(Uuid::nil()),
         tier,
@@ -186,6 +187,6 @@ fn supposed(asked: &Question, tier: ConsentTier, legal: &LegalTerms) -> ConsentF
         covers_automated_voice: true,
         given_at: asked.at,
         expires_at: None,
-        contract_ref: (tier == ConsentTier::ExistingContract).then(|| "supposed".to_owned()),
+        contract_ref: (tier == ConsentTier::ExistingContract).then(|| contract.unwrap_or("supposed").to_owned()),
     }
 }

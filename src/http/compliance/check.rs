@@ -65,7 +65,7 @@ async fn question(state: &State, caller: &Caller, params: &mut Params) -> ApiRes
             vertical: params.text("vertical")?,
             seller: params.text("seller")?,
             subject: params.text("subject")?,
-            contract_ref: None,
+            contract_ref: params.text("contract_ref")?,
         },
         language: params
             .text::<Text<2, 35>>("language")?

@@ -118,6 +118,7 @@ const MEANINGS: &[(&str, &str)] = &[
     ("/v1/compliance/check vertical", "A trade that has rules of its own."),
     ("/v1/compliance/check seller", "For whom it is made. Default: the workspace's registered name."),
     ("/v1/compliance/check subject", "What it is about."),
+    ("/v1/compliance/check contract_ref", "The contract that is being fulfilled. Default: none is named."),
     ("/v1/compliance/check language", "In which it is spoken or written, BCP 47. Default: `en`."),
     ("/v1/compliance/check from", "The number that is shown. Default: the workspace's."),
     ("/v1/compliance/check timezone", "The person's, an IANA name. Default: what the number or the place says."),

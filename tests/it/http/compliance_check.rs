@@ -98,6 +98,9 @@ on_both! {
         let noes = |checked: &Value| checked["rules"].as_array().unwrap().iter().filter(|asked| asked["kind"] == "consent" && asked["verdict"] != "yes").count();
         assert_eq!(noes(&with), 0, "{with:#}");
         assert!(noes(&without) > 0, "{without:#}");
+        // Supposed is a contract of the name that is asked about.
+        let by_contract = ask(api, "region=FR&consent=existing_contract&contract_ref=C-7&at=2026-11-30T10:00:00Z").await.ok();
+        assert_eq!(noes(&by_contract), 0, "{by_contract:#}");
         assert_eq!(world.rows("consents").await, 0);
     }
 

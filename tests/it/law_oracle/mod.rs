@@ -180,6 +180,24 @@ fn whoever_lacks_one_thing_may_not() {
     assert_eq!(may(law, &facts), Ok(()));
 }
 
+/// In France a contract is enough, for what fulfils it.
+#[test]
+fn whoever_has_a_contract_is_called_for_that_contract() {
+    let (home, law) = HOMES.iter().zip(&LAWS).find(|(home, _)| home.place == "FR").unwrap();
+    for (named, expected) in [
+        (None, Ok(())),
+        (Some("C-1042"), Ok(())),
+        (Some("C-2077"), Err("U1, C1, E4: consent")),
+    ] {
+        let mut facts = blameless(home);
+        let consent = facts.consent.as_mut().unwrap();
+        (consent.tier, consent.contract_ref) = (ConsentTier::ExistingContract, Some("C-1042".to_owned()));
+        facts.contract_ref = named.map(str::to_owned);
+        assert_eq!(may(law, &facts), expected, "{named:?}");
+        assert_eq!(judged(&facts).is_yes(), expected.is_ok(), "{named:?}");
+    }
+}
+
 impl Tally {
     fn count(&mut self, channel: DncChannel, purpose: Purpose) {
         self.both += 1;

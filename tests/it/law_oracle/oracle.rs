@@ -226,13 +226,16 @@ fn days_since(earlier: Moment, facts: &Facts) -> i64 {
     (facts.at.millis() - earlier.millis()) / DAY
 }
 
-/// U1, U2: the same seller, channel and purpose, given before, neither expired nor revoked.
+/// U1, U2: the same seller, channel and purpose, given before, neither expired nor revoked. E6: a contract is good for what fulfils it.
 fn covers(consent: &ConsentFact, facts: &Facts) -> bool {
     facts.seller.as_ref() == Some(&consent.seller)
         && consent.purposes.contains(&facts.purpose)
         && consent.channels.contains(&facts.channel)
         && consent.given_at <= facts.at
         && consent.expires_at.is_none_or(|until| facts.at < until)
+        && (consent.tier != ConsentTier::ExistingContract
+            || facts.contract_ref.is_none()
+            || facts.contract_ref == consent.contract_ref)
 }
 
 fn is_written(tier: ConsentTier) -> bool {

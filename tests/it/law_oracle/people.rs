@@ -135,6 +135,11 @@ impl<'a> Person<'a> {
             zones: home.zones.iter().map(|zone| (*zone).into()).collect(),
             seller: Some(SELLER.to_owned()),
             subject: Some("Tariff 7".to_owned()),
+            contract_ref: [None, None, Some("C-1042"), Some("C-2077")]
+                .choose(chance)
+                .copied()
+                .flatten()
+                .map(str::to_owned),
             consent: self.consent.clone(),
             is_barred: self.is_barred,
             recent: self.recent(at),
@@ -225,6 +230,7 @@ pub fn blameless(home: &Home) -> Facts {
         zones: home.zones.iter().map(|zone| (*zone).into()).collect(),
         seller: Some(SELLER.to_owned()),
         subject: Some("Tariff 7".to_owned()),
+        contract_ref: None,
         consent: Some(ConsentFact {
             id: ConsentId(Uuid::from_u128(7)),
             tier: ConsentTier::ExpressWritten,

@@ -18,6 +18,8 @@ pub struct Wanted<'a> {
     pub channel: DncChannel,
     /// The one that was named: no other counts.
     pub named: Option<ConsentId>,
+    /// The contract that is being fulfilled, where one was named: a consent by another contract does not count.
+    pub contract_ref: Option<&'a str>,
     /// By the clock that shows more.
     pub at: Moment,
 }
@@ -34,6 +36,10 @@ pub fn covering<'a>(consents: &'a [Model], wanted: &Wanted<'_>) -> Vec<&'a Model
             && consent.stands(wanted.channel, wanted.at)
             && consent.given_at <= wanted.at
             && wanted.named.is_none_or(|named| consent.id == named)
+            && (consent.tier != ConsentTier::ExistingContract
+                || wanted
+                    .contract_ref
+                    .is_none_or(|named| consent.contract_ref.as_deref() == Some(named)))
     };
     let mut found: Vec<&Model> = consents.iter().filter(covers).collect();
     let speaks = wanted.channel == DncChannel::Phone;

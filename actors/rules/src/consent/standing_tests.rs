@@ -45,6 +45,7 @@ fn wanted() -> Wanted<'static> {
         purpose: Purpose::Marketing,
         channel: Phone,
         named: None,
+        contract_ref: None,
         at: at("2026-11-30T12:00:00Z"),
     }
 }
@@ -127,6 +128,24 @@ fn one_covers_what_it_says_and_nothing_else() {
         ),
     ] {
         assert_eq!(best(&[consent], &wanted).is_some(), covers, "{what}");
+    }
+}
+
+/// What was said or written hangs on no contract.
+#[test]
+fn a_contract_covers_what_fulfils_it() {
+    for (tier, named, covers) in [
+        ("existing_contract", Some("C-17"), true),
+        ("existing_contract", Some("C-18"), false),
+        ("existing_contract", None, true),
+        ("express", Some("C-18"), true),
+    ] {
+        let given = consent(1, json!({ "tier": tier, "contract_ref": "C-17" }));
+        let wanted = Wanted {
+            contract_ref: named,
+            ..wanted()
+        };
+        assert_eq!(best(&[given], &wanted).is_some(), covers, "{tier} {named:?}");
     }
 }
 

@@ -34,6 +34,9 @@ pub struct Facts {
     pub seller: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub subject: Option<String>,
+    /// The contract that is being fulfilled, where one was named: of consents by contract only that contract's counts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub contract_ref: Option<String>,
     /// The consent that it rests on; the strongest of those that cover it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub consent: Option<ConsentFact>,

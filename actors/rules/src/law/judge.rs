@@ -199,7 +199,8 @@ fn cap(most: u32, hours: u32, facts: &Facts) -> Verdict {
     }
 }
 
-/// The consent of these facts, if it covers the attempt: for the same seller, this channel and this purpose, given before, not expired.
+/// The consent of these facts, if it covers the attempt: for the same seller, this channel and this purpose, given before, not expired, and
+/// by contract only for that contract.
 pub fn covering(facts: &Facts) -> Option<&ConsentFact> {
     facts.consent.as_ref().filter(|consent| {
         facts
@@ -210,8 +211,14 @@ pub fn covering(facts: &Facts) -> Option<&ConsentFact> {
             && consent.purposes.contains(&facts.purpose)
             && consent.given_at <= facts.at
             && consent.expires_at.is_none_or(|expires| facts.at < expires)
-            && (consent.tier != ConsentTier::ExistingContract || is_said(consent.contract_ref.as_deref()))
+            && (consent.tier != ConsentTier::ExistingContract || is_of_contract(consent, facts))
     })
+}
+
+/// It says of which contract it is; where the attempt names one, of that one.
+fn is_of_contract(consent: &ConsentFact, facts: &Facts) -> bool {
+    let own = consent.contract_ref.as_deref();
+    is_said(own) && (facts.contract_ref.is_none() || facts.contract_ref.as_deref() == own)
 }
 
 /// Names of sellers are compared without regard to case and spaces.

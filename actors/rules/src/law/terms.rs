@@ -169,6 +169,7 @@ impl LegalTerms {
             zones,
             seller: self.seller().map(str::to_owned),
             subject: self.legal.subject.as_deref().map(str::to_owned),
+            contract_ref: self.legal.contract_ref.as_deref().map(str::to_owned),
             consent: self
                 .covering(whom, &record.legal, at)
                 .first()
@@ -416,6 +417,7 @@ impl LegalTerms {
             purpose: self.legal.purpose,
             channel: self.channel,
             named: whom.consent_id,
+            contract_ref: self.legal.contract_ref.as_deref(),
             at,
         };
         standing::covering(&known.consents, &wanted)

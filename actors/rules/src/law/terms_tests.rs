@@ -1,6 +1,13 @@
 use super::*;
-use crate::law::{pack, tests::facts};
-use entities::agent::ConsentMode;
+use crate::{
+    consent::{ConsentGiven, Reading, accept},
+    law::{pack, tests::facts},
+};
+use entities::{
+    agent::ConsentMode,
+    values::{Text, Times},
+};
+use serde_json::json;
 
 /// A live sales call of Acme Inc., which has a number to call back.
 fn terms() -> LegalTerms {
@@ -117,6 +124,71 @@ fn facts_hold_no_more_attempts_than_a_cap_counts() {
             newest,
             "{number} {channel:?}"
         );
+    }
+}
+
+/// Somebody in France has that contract with Acme Inc.
+fn by_contract(id: u128, contract_ref: &str) -> consent::Model {
+    let given: ConsentGiven = serde_json::from_value(json!({
+        "phone_number": "+33123456789", "seller": "Acme Inc.", "channels": ["phone"], "purposes": ["marketing"],
+        "tier": "existing_contract", "method": "contract", "contract_ref": contract_ref, "given_at": "2026-11-01T00:00:00Z",
+    }))
+    .unwrap();
+    let reading = Reading {
+        owner: (Uuid::nil().into(), Env::Live),
+        country: "FR".parse().unwrap(),
+        now: Times::at(Moment::parse("2026-11-30T12:00:00Z").unwrap()),
+        by: None,
+    };
+    accept(given, &reading, ConsentId(Uuid::from_u128(id))).unwrap().row
+}
+
+/// Whoever has two contracts is called for the one that is named, and for no third; what is on record says for which.
+#[test]
+fn a_contract_that_is_named_is_the_one_that_counts() {
+    let record = ContactRecord {
+        legal: LegalRecord {
+            consents: vec![by_contract(1, "C-1"), by_contract(2, "C-2")],
+            ..LegalRecord::default()
+        },
+        ..ContactRecord::default()
+    };
+    let number: E164 = "+33123456789".parse().unwrap();
+    let whom = Whom {
+        number: Some(&number),
+        ..Whom::default()
+    };
+    let at = Moment::parse("2026-12-01T12:00:00Z").unwrap();
+    for (named, rests_on, verdict) in [
+        (Some("C-1"), Some(1), Verdict::Yes),
+        (Some("C-2"), Some(2), Verdict::Yes),
+        (Some("C-3"), None, Verdict::Never),
+        (None, Some(2), Verdict::Yes),
+    ] {
+        let terms = LegalTerms {
+            legal: Legal {
+                contract_ref: named.map(|named| Text::parse(named).unwrap()),
+                ..Legal::default()
+            },
+            ..terms()
+        };
+        let judged = terms.judged(whom, &record, None, at);
+        let consent = judged.consent.map(|(id, _)| id.0.as_u128());
+        assert_eq!(consent, rests_on, "{named:?}");
+        let optin = judged.judgement.asked.iter().find(|asked| asked.rule == "fr.optin");
+        assert_eq!(optin.unwrap().verdict, verdict, "{named:?}");
+        // What is on record comes out the same, and not if another contract had been named.
+        let written = serde_json::to_value(&judged.facts).unwrap();
+        assert_eq!(written.get("contract_ref").and_then(|named| named.as_str()), named);
+        let mut facts: Facts = serde_json::from_value(written).unwrap();
+        assert_eq!(terms.judge(&facts), judged.judgement, "{named:?}");
+        facts.contract_ref = Some("C-3".to_owned());
+        let optin = terms
+            .judge(&facts)
+            .asked
+            .into_iter()
+            .find(|asked| asked.rule == "fr.optin");
+        assert_eq!(optin.unwrap().verdict, Verdict::Never, "{named:?}");
     }
 }
 

@@ -202,6 +202,28 @@ on_both! {
         assert_eq!(fates(&tenant, &unnamed).await, [called()], "the strongest, where none is named");
     }
 
+    /// What names a contract rests on no other.
+    async fn a_contract_is_good_for_what_fulfils_it(world: &mut World) {
+        let tenant = seller(world).await;
+        mid_morning(world).await;
+        for n in 0..2 {
+            consent(&tenant.api, &number_of(n), json!({ "tier": "existing_contract", "contract_ref": "C-1" })).await;
+        }
+        let its_own = run(&tenant, &[person(&number_of(0), "FR")], json!({ "contract_ref": "C-1" })).await;
+        let another = run(&tenant, &[person(&number_of(1), "FR")], json!({ "contract_ref": "C-2" })).await;
+        world.advance(minutes(2)).await;
+        assert_eq!((fates(&tenant, &its_own).await, fates(&tenant, &another).await), (vec![called()], vec![barred()]));
+        let attempt = proof(&tenant.api, &attempts(&tenant, &its_own).await[0]).await;
+        let facts = &attempt["records"][0]["record"]["facts"];
+        assert_eq!((&facts["contract_ref"], &facts["consent"]["contract_ref"]), (&json!("C-1"), &json!("C-1")), "{facts:#}");
+        let call = json!({
+            "to_number": number_of(1), "agent_id": tenant.agent().await, "sandbox_law": "enforce", "contract_ref": "C-2",
+            "contact": { "region": "FR" },
+        });
+        let refused = tenant.api.post("/v1/sessions", call).await;
+        assert_eq!(refused.error(), (409, "compliance_blocked", Some("fr.optin")), "{}", refused.body);
+    }
+
     /// One call by the API, with a test key that asks for the law.
     async fn a_single_call_is_refused_with_the_rule(world: &mut World) {
         let tenant = seller(world).await;

@@ -95,6 +95,7 @@ impl<'a> Row<'a> {
             places,
             seller: Some("Acme Inc.".to_owned()),
             subject: None,
+            contract_ref: self.get("for-contract").map(str::to_owned),
             is_barred: self.get("barred").is_some(),
             recent: {
                 let mut recent: Vec<Moment> = self
