@@ -64,7 +64,7 @@ pub enum Audience {
 }
 
 /// A trade that has rules of its own.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema, EnumIter)]
 #[serde(rename_all = "snake_case")]
 pub enum Vertical {
     /// Supply of electricity or gas.

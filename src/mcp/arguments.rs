@@ -87,6 +87,11 @@ pub const AUDIENCE: Argument = arg(
     Choice(&["consumer", "business"]),
     "Whom; left out: consumer.",
 );
+pub const VERTICAL: Argument = arg(
+    "vertical",
+    Choice(&["energy", "energy_renovation", "health", "licensed"]),
+    "A trade that has rules of its own.",
+);
 pub const SELLER: Argument = arg(
     "seller",
     Text(200),
@@ -103,4 +108,4 @@ const PURPOSES: [&str; 6] = [
     "charity_political",
     "emergency",
 ];
-const TIERS: [&str; 4] = ["existing_contract", "express", "express_written", "opt_in_double"];
+pub const TIERS: [&str; 4] = ["existing_contract", "express", "express_written", "opt_in_double"];

@@ -3,14 +3,19 @@ use crate::{
     http::routes,
     mcp::{
         api::{ApiAnswer, ApiRequest, MAX_ANSWER, MAX_LONG_ANSWER, Method},
-        cut,
+        arguments, cut,
         message::{Incoming, METHOD_NOT_FOUND, PARSE_ERROR, read},
-        tool::Place,
+        tool::{Kind, Place},
     },
 };
-use entities::values::Scope;
+use entities::{
+    law::{Audience, ConsentTier, Purpose, Vertical},
+    values::Scope,
+};
 use futures_util::{FutureExt, future::LocalBoxFuture};
 use rand::{Rng, SeedableRng, rngs::StdRng};
+use sea_orm::Iterable;
+use serde::Serialize;
 use std::cell::RefCell;
 
 /// A server that gives everybody the same answer, and notes what it was asked.
@@ -317,6 +322,25 @@ fn no_tool_changes_anything() {
         .iter()
         .filter(|route| tools::asks(route.method.as_str(), route.path));
     assert!(reached.count() <= tools::TOOLS.len() + 1);
+}
+
+/// A word that the law learns is offered here, too.
+#[test]
+fn the_law_is_asked_in_its_own_words() {
+    fn words<T: Iterable + Serialize>() -> Vec<Value> {
+        T::iter().map(|word| json!(word)).collect()
+    }
+    for (argument, expected) in [
+        (arguments::PURPOSE, words::<Purpose>()),
+        (arguments::AUDIENCE, words::<Audience>()),
+        (arguments::VERTICAL, words::<Vertical>()),
+        (arguments::CONSENT, words::<ConsentTier>()),
+    ] {
+        let Kind::Choice(offered) = argument.kind else {
+            panic!("{} is not a choice", argument.name)
+        };
+        assert_eq!(json!(offered), Value::from(expected), "{}", argument.name);
+    }
 }
 
 /// Whatever a line holds, it is answered as JSON-RPC or not at all.

@@ -317,7 +317,9 @@ pub static TOOLS: &[Tool] = &[
         "What the law would say of a call or a message to a number, an address or a place, on any date: every rule with its source, its \
          verdict and who must mend what, the hours there, and when the law changes next. Nothing is stored or called. Not legal advice.",
         Shape::Object,
-        &[TO, REGION, AT, CHANNEL, PURPOSE, AUDIENCE, SELLER, LANGUAGE, CONSENT],
+        &[
+            TO, REGION, AT, CHANNEL, PURPOSE, AUDIENCE, VERTICAL, SELLER, LANGUAGE, CONSENT,
+        ],
     )),
     tool(
         "list_consents",
@@ -331,11 +333,7 @@ pub static TOOLS: &[Tool] = &[
             NUMBER,
             EMAIL,
             arg("seller", Text(200), "Only those given to this seller."),
-            arg(
-                "tier",
-                Choice(&["existing_contract", "express", "express_written", "opt_in_double"]),
-                "Only those of this strength.",
-            ),
+            arg("tier", Choice(&TIERS), "Only those of this strength."),
             arg(
                 "status",
                 Choice(&["valid", "expired", "revoked"]),

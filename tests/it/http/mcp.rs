@@ -177,7 +177,7 @@ fn asked(lived: &Lived) -> Vec<(&'static str, Value, String)> {
         ),
         (
             "check_compliance",
-            json!({ "region": "FR", "at": "2026-08-11", "purpose": "marketing" }),
+            json!({ "region": "FR", "at": "2026-08-11", "purpose": "marketing", "vertical": "energy" }),
             r#""pack_version":""#.into(),
         ),
         (

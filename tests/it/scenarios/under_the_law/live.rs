@@ -139,6 +139,8 @@ on_both! {
         let by_mail = json!({ "phone_number": null, "email": "ann@example.com", "channels": ["email"] });
         consent(&api, "", by_mail).await;
         assert_eq!(mailing(&api, marketing("DE")).await, TAKEN);
+        let renovates = with(marketing("FR"), json!({ "vertical": "energy_renovation" }));
+        assert_eq!(mailing(&api, renovates).await, refused_by("fr.energy_renovation"));
         world.settle().await;
         assert_eq!(server.mails().len(), 3);
         let attempts = api.get("/v1/compliance/attempts?email=ann@example.com&order=asc").await.ok();
