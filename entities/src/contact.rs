@@ -110,6 +110,8 @@ pub struct Model {
     /// Not called before this, for `wait_reason`.
     pub next_attempt_at: Option<Moment>,
     pub skip_reason: Option<SkipReason>,
+    /// The rule of the law behind that, by its id; none: it was not one of the law's.
+    pub skip_rule: Option<String>,
     /// How its last talk was classified.
     pub disposition_code: Option<String>,
     pub version: i32,

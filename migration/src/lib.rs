@@ -62,6 +62,7 @@ migrations! {
     m2026_11_30_000035_people
     m2026_11_30_000036_voice_consent
     m2026_11_30_000037_openings
+    m2026_11_30_000038_skip_rules
 }
 
 const TABLE: &str = "CREATE TABLE IF NOT EXISTS \"seaql_migrations\" ( \"version\" varchar NOT NULL PRIMARY KEY, \

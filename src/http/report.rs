@@ -20,7 +20,7 @@ use rules::{contact::machine::state_of, session::machine::code};
 use runtime::bulkhead::Permit;
 use std::collections::HashMap;
 
-const COLUMNS: [&str; 22] = [
+const COLUMNS: [&str; 23] = [
     "contact_id",
     "external_id",
     "phone_number",
@@ -31,6 +31,7 @@ const COLUMNS: [&str; 22] = [
     "priority",
     "status",
     "skip_reason",
+    "skip_rule",
     "attempts",
     "last_session_id",
     "last_session_status",
@@ -144,7 +145,7 @@ impl Progress {
     }
 }
 
-fn line(contact: &Contact, session: Option<&Session>, recording_url: Option<String>) -> [String; 22] {
+fn line(contact: &Contact, session: Option<&Session>, recording_url: Option<String>) -> [String; 23] {
     let text = |text: &Option<String>| csv_cell::plain(text.as_deref().unwrap_or_default());
     let of_session = |value: fn(&Session) -> Option<String>| session.and_then(value).unwrap_or_default();
     [
@@ -158,6 +159,7 @@ fn line(contact: &Contact, session: Option<&Session>, recording_url: Option<Stri
         contact.priority.to_string(),
         state_of(contact.status).to_owned(),
         contact.skip_reason.map(word).unwrap_or_default(),
+        text(&contact.skip_rule),
         contact.attempts.to_string(),
         contact.last_session_id().map(|id| id.to_string()).unwrap_or_default(),
         of_session(|row| Some(word(row.status))),

@@ -191,6 +191,46 @@ pub fn first_no(
         .find(|(_, verdict)| *verdict != Verdict::Yes)
 }
 
+/// The rule of the law behind a `Never`; `None`: the campaign, the workspace or the number itself is the reason.
+pub fn never_by(
+    (rule, verdict): (Rule, Verdict),
+    record: &ContactRecord,
+    terms: &Terms<'_>,
+    now: Moment,
+) -> Option<String> {
+    let judgement = record
+        .judgement
+        .as_ref()
+        .filter(|_| matches!(verdict, Verdict::Never(_)))?;
+    let asked = match rule {
+        Rule::Hours => return shut_by(judgement, terms.ends_at),
+        Rule::Caps => {
+            // Of the law a wait is reason enough: nobody wants to wait, or not so long.
+            let is_by_law = matches!(capped_by_law(record, terms, now), Verdict::Never(_));
+            let worst = [GateKind::Caps, GateKind::Rest].map(|kind| judgement.worst_of(kind));
+            worst
+                .into_iter()
+                .flatten()
+                .filter(|_| is_by_law)
+                .max_by_key(|asked| asked.verdict)
+        }
+        _ => {
+            let worst = judgement.worst_of(rule.gate()?);
+            worst.filter(|asked| asked.verdict == law::Verdict::Never)
+        }
+    };
+    asked.map(|asked| asked.rule.clone())
+}
+
+/// The rule of the law whose hours do not open again before that end.
+pub fn shut_by(judgement: &Judgement, ends_at: Option<Moment>) -> Option<String> {
+    let asked = judgement.worst_of(GateKind::Hours)?;
+    match asked.verdict {
+        law::Verdict::Wait(Some(until)) if ends_at.is_some_and(|end| until >= end) => Some(asked.rule.clone()),
+        law::Verdict::Yes | law::Verdict::Overridden | law::Verdict::Wait(_) | law::Verdict::Never => None,
+    }
+}
+
 /// What guards direct calls, which have no campaign to say it.
 pub fn direct_caps(limits: &Limits) -> Caps {
     let cap = |cap: i32| Bounded::new(i64::from(cap)).ok();

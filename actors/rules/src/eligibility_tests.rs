@@ -171,6 +171,79 @@ fn each_rule_by_its_real_cause() {
     }
 }
 
+/// Somebody of whom the law says that, each rule as a record keeps it.
+fn judged(record: ContactRecord, asked: &[&str]) -> ContactRecord {
+    let asked = asked.iter().map(|text| text.parse().unwrap()).collect();
+    ContactRecord {
+        judgement: Some(Judgement { asked }),
+        ..record
+    }
+}
+
+#[test]
+fn only_a_rule_of_the_law_that_alone_says_never_is_named() {
+    let (defer, skip) = (caps(3, 7, OnCap::Defer), caps(3, 7, OnCap::Skip));
+    // Now it is 03:00 in New York.
+    let closed =
+        serde_json::from_value(serde_json::json!({ "windows": [{ "start": "05:00", "end": "06:00" }] })).unwrap();
+    let closed = Rules::new(&closed, Env::Test, Zone::NEW_YORK).of("America/New_York");
+    let wait = |rule: &str, hours: i64| format!("{rule}:wait:{}", now().plus_seconds(hours * HOUR));
+    let ends = Terms {
+        ends_at: Some(now().plus_seconds(2 * HOUR)),
+        ..terms(&defer)
+    };
+    let fine = || called(&[]);
+    let barred = ContactRecord {
+        is_barred: true,
+        ..fine()
+    };
+    let consents: &[&str] = &["consent:us.consent.voice:never", "consent:us-fl.consent:never"];
+    let (capped, long) = (wait("caps:us.cap.day", 5), wait("rest:fr.rest", 32 * 24));
+    let (asleep, awake) = (wait("hours:fr.hours", 3), wait("hours:fr.hours", 1));
+    let table = [
+        (judged(fine(), consents), always(), &ends, Some("us.consent.voice")),
+        // It is on the list of those who asked not to be called, whatever else is so.
+        (judged(barred, consents), always(), &ends, None),
+        (judged(fine(), &["register:us.dnc:wait"]), always(), &ends, None),
+        (
+            judged(fine(), &["consent:us.consent.voice:overridden"]),
+            always(),
+            &ends,
+            None,
+        ),
+        (
+            judged(fine(), &["caps:us.cap.day", &capped]),
+            always(),
+            &ends,
+            Some("us.cap.day"),
+        ),
+        (judged(fine(), &[&capped]), always(), &terms(&skip), Some("us.cap.day")),
+        (judged(fine(), &[&capped]), always(), &terms(&defer), None),
+        (
+            judged(fine(), &["caps:fr.cap", &long]),
+            always(),
+            &terms(&defer),
+            Some("fr.rest"),
+        ),
+        // The campaign's own cap.
+        (
+            judged(called(&[23, 2, 1]), &["caps:us.cap.day"]),
+            always(),
+            &terms(&skip),
+            None,
+        ),
+        (judged(fine(), &[&asleep]), closed.clone(), &ends, Some("fr.hours")),
+        // Its own hours.
+        (judged(fine(), &[&awake]), closed.clone(), &ends, None),
+        (fine(), closed, &ends, None),
+    ];
+    for (row, (record, calling_hours, terms, expected)) in table.into_iter().enumerate() {
+        let no = first_no(&Rule::ALL, &record, &calling_hours, terms, now());
+        let by = no.and_then(|no| never_by(no, &record, terms, now()));
+        assert_eq!(by.as_deref(), expected, "row {row}: {no:?}");
+    }
+}
+
 #[test]
 fn a_lifted_cap_is_none() {
     let lifted = Caps {

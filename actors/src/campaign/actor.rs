@@ -182,7 +182,7 @@ async fn slice(
             Some(WaitReason::Cap) => SkipReason::DailyCapReached,
             _ => too_late,
         };
-        let command = contact::Command::Skip(why);
+        let command = contact::Command::Skip(why, None);
         let (after, events) = contact::transition(contact.clone(), command, retry, deps.clock.now())?;
         contact_moved(&mut commit, contact, after, &events);
     }

@@ -203,6 +203,7 @@ fn row(deps: &Deps, key: TenantScoped<CampaignId>, reading: &Reading, given: Giv
         last_row_id: None,
         next_attempt_at: not_before,
         skip_reason: None,
+        skip_rule: None,
         disposition_code: None,
         version: 1,
         created_at: now,

@@ -125,7 +125,7 @@ pub fn caps_of(own: &Caps, law: Option<(&LegalTerms, &Judged)>) -> Vec<CapSpan> 
 pub fn settle(deps: &Deps, settled: &Settled, queue: &Queue) -> Result<Commit> {
     let contact = &settled.contact;
     let command = match settled.settlement {
-        Settlement::Skip(reason) => contact::machine::Command::Skip(reason),
+        Settlement::Skip(reason) => contact::machine::Command::Skip(reason, settled.law_rule.clone()),
         Settlement::Defer(until, reason) => contact::machine::Command::Defer { until, reason },
     };
     let (after, events) = contact::machine::transition(contact.clone(), command, &queue.plan.retry, deps.clock.now())?;

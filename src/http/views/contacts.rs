@@ -39,6 +39,8 @@ pub struct ContactView {
     /// Not called before this, for `wait_reason`.
     pub next_attempt_at: Option<Moment>,
     pub skip_reason: Option<SkipReason>,
+    /// The rule of the law behind that; null: it was not one of the law's.
+    pub skip_rule: Option<String>,
     /// How its last talk was classified.
     pub disposition_code: Option<String>,
     /// Who it was is not known any more.
@@ -72,6 +74,7 @@ impl From<contact::Model> for ContactView {
             attempts: contact.attempts,
             next_attempt_at: contact.next_attempt_at,
             skip_reason: contact.skip_reason,
+            skip_rule: contact.skip_rule,
             disposition_code: contact.disposition_code,
             erased,
             created_at: contact.created_at,

@@ -24,8 +24,8 @@ pub enum Command {
     Dispatch { row: DeliveryRowId },
     /// The call has ended, or the message.
     Finish(Attempt),
-    /// It is not to be called at all.
-    Skip(SkipReason),
+    /// It is not to be called at all; if a rule of the law says so, by that one.
+    Skip(SkipReason, Option<String>),
     /// It is not to be called before then.
     Defer { until: Moment, reason: WaitReason },
     /// Somebody wants it called once more, at that moment at the earliest.
@@ -103,9 +103,9 @@ pub fn transition(contact: Contact, command: Command, retry: &Retry, now: Moment
         (Dispatched, Command::Finish(attempt)) if contact.last_row_id == Some(attempt.row) => {
             Ok(finish(contact, &attempt, retry, now))
         }
-        (Pending, Command::Skip(reason)) => Ok(skip(contact, reason)),
+        (Pending, Command::Skip(reason, rule)) => Ok(skip(contact, reason, rule)),
         // It was called before, so it is not skipped: it has failed.
-        (Waiting, Command::Skip(_)) => Ok(give_up(contact)),
+        (Waiting, Command::Skip(..)) => Ok(give_up(contact)),
         (Pending | Waiting, Command::Defer { until, reason }) => Ok((defer(contact, until, reason), Vec::new())),
         (Pending | Waiting, Command::Cancel) => Ok((step(contact, Canceled), Vec::new())),
         (Pending | Waiting, Command::Erase) => Ok((erase(contact, Canceled), Vec::new())),
@@ -127,11 +127,11 @@ pub fn transition(contact: Contact, command: Command, retry: &Retry, now: Moment
         (Dispatched | Completed | Failed | Skipped | Canceled, Command::Review { .. }) => Ok((contact, Vec::new())),
         // A session reports its end once more after a crash between commit and answer: no change.
         (_, Command::Finish(_)) => Ok((contact, Vec::new())),
-        (Canceled, Command::Cancel) | (Skipped, Command::Skip(_)) => Ok((contact, Vec::new())),
+        (Canceled, Command::Cancel) | (Skipped, Command::Skip(..)) => Ok((contact, Vec::new())),
         (Dispatched | Completed | Failed | Skipped | Canceled, Command::Dispatch { .. }) => {
             Err(refused(contact.status, "be dispatched"))
         }
-        (Dispatched | Completed | Failed | Canceled, Command::Skip(_)) => Err(refused(contact.status, "be skipped")),
+        (Dispatched | Completed | Failed | Canceled, Command::Skip(..)) => Err(refused(contact.status, "be skipped")),
         (Dispatched | Completed | Failed | Skipped, Command::Cancel) => Err(refused(contact.status, "be canceled")),
         (Dispatched | Completed | Failed | Skipped | Canceled, Command::Defer { .. }) => {
             Err(refused(contact.status, "be deferred"))
@@ -192,9 +192,9 @@ fn failed(contact: &Contact, duration_seconds: i32, actual_cost_cents: Cents) ->
     )
 }
 
-fn skip(contact: Contact, skip_reason: SkipReason) -> (Contact, Vec<Event>) {
+fn skip(contact: Contact, skip_reason: SkipReason, rule: Option<String>) -> (Contact, Vec<Event>) {
     let mut contact = step(contact, Status::Skipped);
-    contact.skip_reason = Some(skip_reason);
+    (contact.skip_reason, contact.skip_rule) = (Some(skip_reason), rule);
     let skipped = about!(contact, CampaignContactSkipped { skip_reason });
     (contact, vec![skipped.into()])
 }
@@ -278,7 +278,7 @@ fn reopen(mut contact: Contact, not_before: Moment, now: Moment) -> Contact {
     contact.attempt_limit = Some(contact.attempts + 1);
     if contact.last_row_id.is_none() {
         let mut contact = step(contact, Status::Pending);
-        contact.skip_reason = None;
+        (contact.skip_reason, contact.skip_rule) = (None, None);
         contact.next_attempt_at = contact.not_before.max(Some(not_before)).filter(|at| *at > now);
         contact.wait_reason = contact.next_attempt_at.map(|_| WaitReason::NotBefore);
         return contact;

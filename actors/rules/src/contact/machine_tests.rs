@@ -22,7 +22,7 @@ fn pending() -> Contact {
         email: None, first_name: Some("Ada".into()), last_name: None, variables: Variables::default(),
         timezone: None, region: None, consent_id: None, zone: "America/New_York".into(), not_before: None, priority: 0,
         status: Status::Pending, wait_reason: None, attempts: 0, last_row_id: None, attempt_limit: None,
-        next_attempt_at: None, skip_reason: None, disposition_code: None, version: 1, created_at: at(0),
+        next_attempt_at: None, skip_reason: None, skip_rule: None, disposition_code: None, version: 1, created_at: at(0),
     }
 }
 
@@ -152,7 +152,7 @@ fn a_call_that_is_given_back_spends_no_attempt() {
         contact = after;
     }
     // It was dispatched: it is never told as skipped, not after a retry by hand either.
-    let (failed, told) = step(contact.clone(), Command::Skip(SkipReason::DncBlocked));
+    let (failed, told) = step(contact.clone(), Command::Skip(SkipReason::DncBlocked, None));
     assert_eq!(
         (failed.status, told.len(), told[0].event_type()),
         (Status::Failed, 1, "campaign.contact_failed")
@@ -244,7 +244,7 @@ fn state(name: &str) -> Contact {
         "again" => after(state("waiting"), dispatch_as(call(2))),
         "completed" => after(state("dispatched"), finish(call(1), TALKED)),
         "failed" => after(state("again"), finish(call(2), BUSY)),
-        "skipped" => after(pending(), Command::Skip(SkipReason::Invalid)),
+        "skipped" => after(pending(), skip_by_law(SkipReason::DncBlocked)),
         "canceled" => after(pending(), Command::Cancel),
         "canceled while waiting" => after(state("waiting"), Command::Cancel),
         "erased" => after(state("failed"), Command::Erase),
@@ -257,11 +257,18 @@ fn state(name: &str) -> Contact {
 fn commands() -> Vec<Command> {
     use Command::*;
     let next = |command: &Command| Some(match command {
-        Dispatch { .. } => finish(call(1), BUSY), Finish(_) => Skip(SkipReason::Invalid),
-        Skip(_) => defer_to(90, WaitReason::Cap), Defer { .. } => retry_at(60), Retry { .. } => Cancel,
+        Dispatch { .. } => finish(call(1), BUSY), Finish(_) => Skip(SkipReason::Invalid, None),
+        Skip(..) => defer_to(90, WaitReason::Cap), Defer { .. } => retry_at(60), Retry { .. } => Cancel,
         Cancel => review_of(BUSY), Review { .. } => Erase, Erase => return None,
     });
     std::iter::successors(Some(dispatch_as(call(9))), next).collect()
+}
+
+/// Of the law.
+const RULE: &str = "us.consent.voice";
+
+fn skip_by_law(reason: SkipReason) -> Command {
+    Command::Skip(reason, Some(RULE.to_owned()))
 }
 
 #[rustfmt::skip]
@@ -318,9 +325,10 @@ fn table() -> Vec<Line> {
         (&["dispatched"], finish(call(1), LOST), To(Failed, &["campaign.contact_failed"])),
 
         // pending -> skipped, only before the first attempt
-        (UNCALLED, Command::Skip(SkipReason::Invalid), To(Skipped, &["campaign.contact_skipped"])),
-        (&["skipped"], Command::Skip(SkipReason::DncBlocked), Unchanged),
-        (&["waiting"], Command::Skip(SkipReason::DncBlocked), To(Failed, &["campaign.contact_failed"])),
+        (UNCALLED, Command::Skip(SkipReason::Invalid, None), To(Skipped, &["campaign.contact_skipped"])),
+        (UNCALLED, skip_by_law(SkipReason::DncBlocked), To(Skipped, &["campaign.contact_skipped"])),
+        (&["skipped"], Command::Skip(SkipReason::DncBlocked, None), Unchanged),
+        (&["waiting"], skip_by_law(SkipReason::DncBlocked), To(Failed, &["campaign.contact_failed"])),
 
         // pending, waiting: not before then
         (UNCALLED, defer_to(90, WaitReason::NotBefore), To(Pending, &[])),
@@ -510,20 +518,24 @@ fn who_was_never_called_goes_on_waiting_for_its_own_time_only() {
 }
 
 #[test]
-fn a_skip_keeps_and_tells_its_reason() {
+fn a_skip_keeps_and_tells_its_reason_and_keeps_its_rule() {
     for reason in SKIP_REASONS {
-        let (contact, events) = transition(pending(), Command::Skip(reason), &twice(), at(0)).unwrap();
-        let [Event::CampaignContactSkipped(told)] = &events[..] else {
-            panic!("{events:?}")
-        };
-        assert_eq!((contact.skip_reason, told.skip_reason), (Some(reason), reason));
+        for rule in [None, Some(RULE.to_owned())] {
+            let skip = Command::Skip(reason, rule.clone());
+            let (contact, events) = transition(pending(), skip, &twice(), at(0)).unwrap();
+            let [Event::CampaignContactSkipped(told)] = &events[..] else {
+                panic!("{events:?}")
+            };
+            assert_eq!((contact.skip_reason, told.skip_reason), (Some(reason), reason));
+            assert_eq!(contact.skip_rule, rule);
+        }
     }
 }
 
 #[test]
 fn who_was_called_in_vain_is_not_skipped_but_fails_with_the_last_call() {
     for reason in SKIP_REASONS {
-        let (contact, events) = transition(state("waiting"), Command::Skip(reason), &twice(), at(0)).unwrap();
+        let (contact, events) = transition(state("waiting"), skip_by_law(reason), &twice(), at(0)).unwrap();
         let [Event::CampaignContactFailed(told)] = &events[..] else {
             panic!("{events:?}")
         };
@@ -531,7 +543,10 @@ fn who_was_called_in_vain_is_not_skipped_but_fails_with_the_last_call() {
             (told.session_id, told.duration_seconds, told.actual_cost_cents),
             (session(1), 0, Cents(0))
         );
-        assert_eq!((contact.status, contact.skip_reason), (Status::Failed, None));
+        assert_eq!(
+            (contact.status, contact.skip_reason, contact.skip_rule),
+            (Status::Failed, None, None)
+        );
     }
 }
 
@@ -763,7 +778,7 @@ fn life_of(mut contact: Contact, steps: &[Step], retry: &Retry) -> Vec<Move> {
         let command = match step {
             Step::Dispatch => dispatch_as(call(nth + 1)),
             Step::Finish { late, ending } => finish(call(nth.saturating_sub(u128::from(*late))), *ending),
-            Step::Skip(reason) => Command::Skip(*reason),
+            Step::Skip(reason) => skip_by_law(*reason),
             Step::Defer(on, reason) => defer_to(minutes + on, *reason),
             Step::Retry => retry_at(minutes),
             Step::Cancel => Command::Cancel,
@@ -910,6 +925,7 @@ proptest! {
     fn skipped_means_never_called(steps in steps(), plan in plans()) {
         for Move { after: contact, .. } in life(&steps, &plan) {
             prop_assert_eq!(contact.status == Status::Skipped, contact.skip_reason.is_some());
+            prop_assert_eq!(contact.skip_rule.is_some(), contact.skip_reason.is_some());
             prop_assert!(contact.status != Status::Skipped || contact.attempts == 0);
             prop_assert_eq!(contact.attempts == 0, contact.last_row_id.is_none());
         }

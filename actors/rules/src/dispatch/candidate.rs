@@ -19,6 +19,8 @@ pub struct Candidate {
     pub verdict: Verdict,
     /// That gave the verdict; `None`: all say yes.
     pub rule: Option<Rule>,
+    /// Of one that is never dispatched: the rule of the law behind that, if it is one.
+    pub law_rule: Option<String>,
     /// What the law says of it, and by what.
     pub judged: Option<Box<Judged>>,
 }
@@ -160,6 +162,7 @@ mod tests {
                 contact,
                 verdict,
                 rule,
+                law_rule: None,
                 judged: None,
             };
             let found = candidate.settlement();

@@ -71,6 +71,8 @@ pub struct Settled {
     pub campaign: CampaignId,
     pub contact: Contact,
     pub settlement: Settlement,
+    /// The rule of the law by which it is skipped, if one says so.
+    pub law_rule: Option<String>,
 }
 
 impl Plan {
@@ -167,6 +169,7 @@ impl Planner<'_> {
                     campaign: queue.id,
                     contact: candidate.contact,
                     settlement,
+                    law_rule: candidate.law_rule,
                 });
             }
         }
@@ -298,6 +301,7 @@ impl Planner<'_> {
                     campaign,
                     contact: turn.contact,
                     settlement: Settlement::Skip(SkipReason::Invalid),
+                    law_rule: None,
                 });
             }
         };
@@ -452,6 +456,7 @@ fn no_slot_for(queue: &mut Queue, plan: &mut Plan, now: Moment) {
             campaign: queue.id,
             contact: turn.contact,
             settlement: Settlement::Skip(SkipReason::ConcurrencyFull),
+            law_rule: None,
         });
     }
 }

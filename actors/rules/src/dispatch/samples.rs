@@ -34,7 +34,7 @@ pub fn contact(campaign: usize, n: usize, zone: &str) -> Contact {
         email: None, first_name: None, last_name: None, variables: Variables::default(),
         timezone: None, region: None, consent_id: None, zone: zone.into(), not_before: None, priority: 0,
         status: Status::Pending, wait_reason: None, attempts: 0, last_row_id: None, attempt_limit: None,
-        next_attempt_at: None, skip_reason: None, disposition_code: None, version: 1, created_at: noon(),
+        next_attempt_at: None, skip_reason: None, skip_rule: None, disposition_code: None, version: 1, created_at: noon(),
     }
 }
 

@@ -141,7 +141,7 @@ export function Contacts({ campaign, reload }) {
   const isPhone = campaign.channel === 'phone';
   const isOver = campaign.status === 'completed' || campaign.cancel_requested_at;
   const row = (contact) => {
-    const { id, status: its, attempts, wait_reason: waits, skip_reason: skipped, last_session_id: last, last_message_id: message } = contact;
+    const { id, status: its, attempts, wait_reason: waits, skip_reason: skipped, skip_rule: rule, last_session_id: last, last_message_id: message } = contact;
     const button = (word, act, kind = '') => html`
       <button class="button quiet small ${kind}" disabled=${busy} aria-label="${word} (${titleOf(contact)})" onClick=${act}>${word}</button>`;
     const isWriter = mayWrite();
@@ -149,7 +149,7 @@ export function Contacts({ campaign, reload }) {
       key: id,
       cells: [
         nameOf(contact) || html`<span class="muted">${contact.erased ? text.erased : text.nameless}</span>`, html`<span class="wrap">${addressOf(contact)}</span>`,
-        html`<${Badge} of=${its} />${waits && html` <span class="hint">${text.waits(waits)}</span>`}${skipped && html` <span class="hint">${text.skipped(skipped)}</span>`}`,
+        html`<${Badge} of=${its} />${waits && html` <span class="hint">${text.waits(waits)}</span>`}${skipped && html` <span class="hint">${text.skipped(skipped)}</span>`}${rule && html` <code class="wrap">${rule}</code>`}`,
         html`${count(attempts)}${last && html` <a href=${to('calls', last)}>${text.lastCall}</a>`}
           ${message && html` <a href=${to('messages', message, { kind: campaign.channel })}>${text.lastMessage}</a>`}`,
         html`<${Time} of=${contact.next_attempt_at} />`,

@@ -100,7 +100,7 @@ fn number_of(case: usize) -> String {
 }
 
 on_both! {
-    /// Each is told before it happens, happens, and is on record.
+    /// Each is told before it happens, happens, and is on record; who is left out is told by which rule.
     async fn whoever_is_called_has_agreed_to_that(world: &mut World) {
         let tenant = seller(world).await;
         mid_morning(world).await;
@@ -123,6 +123,7 @@ on_both! {
         for (rule, expected) in [("us.consent.voice", 8), ("us-fl.consent", 8), ("fr.optin", 2), ("de.consent", 1), ("unknown.marketing", 1)] {
             assert_eq!(counted(rule), expected, "{rule}: {look:#}");
         }
+        let mut foreseen = Vec::new();
         for (contact, case) in contacts(&tenant, &path).await.iter().zip(&cases) {
             let said = eligibility(&tenant, &path, contact).await;
             assert_eq!(said["law_binding"], true);
@@ -131,6 +132,8 @@ on_both! {
                 Some(rule) => assert_eq!(law(&said, rule), Some("never"), "{}: {never:?}", case.name),
                 None => assert_eq!(never, Vec::<&str>::new(), "{}", case.name),
             }
+            let first = said["law"].as_array().unwrap().iter().find(|asked| asked["verdict"] == "never");
+            foreseen.push(first.map_or(Value::Null, |asked| asked["rule"].clone()));
         }
         start(&tenant, &path).await;
         world.advance(minutes(2)).await;
@@ -139,6 +142,15 @@ on_both! {
             let expected = if case.barred_by.is_some() { barred() } else { called() };
             assert_eq!(*fate, expected, "{}", case.name);
         }
+        assert_eq!(foreseen[0], "us.consent.voice", "of the two that bar it, the first");
+        let skipped_by: Vec<Value> = contacts(&tenant, &path).await.iter().map(|contact| contact["skip_rule"].clone()).collect();
+        assert_eq!(skipped_by, foreseen);
+        let report = tenant.api.get(&format!("{path}/report.csv")).await.ok();
+        let mut lines = csv::Reader::from_reader(report.as_str().unwrap().as_bytes());
+        let column = lines.headers().unwrap().iter().position(|name| name == "skip_rule").unwrap();
+        let reported: Vec<String> = lines.records().map(|line| line.unwrap()[column].to_owned()).collect();
+        let expected: Vec<&str> = foreseen.iter().map(|rule| rule.as_str().unwrap_or_default()).collect();
+        assert_eq!(reported, expected);
         let on_record = attempts(&tenant, &path).await;
         assert_eq!(on_record.len(), cases.len() - left_out);
         for attempt in &on_record {

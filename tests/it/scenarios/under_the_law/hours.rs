@@ -90,6 +90,20 @@ on_both! {
         }
     }
 
+    /// Who has no hour left before the end is told by whose hours.
+    async fn who_may_not_be_called_before_the_end_is_skipped_by_that_rule(world: &mut World) {
+        let tenant = seller(world).await;
+        consent(&tenant.api, "+15002340001", json!({})).await;
+        // Friday, 20:30 in Paris.
+        leap(world, "2027-03-05T19:30:00Z").await;
+        let schedule = json!({ "schedule": { "ends_at": "2027-03-06T12:00:00Z" } });
+        let path = run(&tenant, &[person("+15002340001", "FR")], schedule).await;
+        world.advance(seconds(5)).await;
+        let contact = contacts(&tenant, &path).await[0].clone();
+        let why = (&contact["skip_reason"], &contact["skip_rule"]);
+        assert_eq!(why, (&json!("quiet_hours_expired"), &json!("fr.hours")), "{contact}");
+    }
+
     async fn germany_rests_on_saturday(world: &mut World) {
         let tenant = seller(world).await;
         for number in ["+15002340001", "+15002340011"] {
@@ -192,6 +206,7 @@ on_both! {
         world.advance(seconds(30)).await;
         assert_eq!(fates(&tenant, &path).await, [("skipped".to_owned(), "daily_cap_reached".to_owned(), 0)], "nobody waits so long");
         let contact = contacts(&tenant, &path).await[0].clone();
+        assert_eq!(contact["skip_rule"], "fr.rest");
         let said = eligibility(&tenant, &path, &contact).await;
         assert_eq!((law(&said, "fr.rest"), law(&said, "fr.cap")), (Some("wait"), Some("yes")));
         let rest = said["law"].as_array().unwrap().iter().find(|asked| asked["rule"] == "fr.rest").unwrap();

@@ -296,7 +296,7 @@ impl Tenant {
         for settled in &plan.settled {
             let row = self.take_row(settled.campaign, settled.contact.id);
             let command = match settled.settlement {
-                Settlement::Skip(reason) => Command::Skip(reason),
+                Settlement::Skip(reason) => Command::Skip(reason, settled.law_rule.clone()),
                 Settlement::Defer(until, reason) => Command::Defer { until, reason },
             };
             self.moves(row, command, self.now);

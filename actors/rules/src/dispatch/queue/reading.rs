@@ -187,6 +187,7 @@ impl Queue {
                 address,
                 verdict: found.map_or(Verdict::Yes, |(_, verdict)| verdict),
                 rule: found.map(|(rule, _)| rule),
+                law_rule: found.and_then(|no| eligibility::never_by(no, &record, &terms, now)),
                 judged: judged.map(Box::new),
             }
         });

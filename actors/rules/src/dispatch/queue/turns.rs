@@ -8,7 +8,7 @@ use crate::{
         route::Route,
         usage::Allowance,
     },
-    eligibility::{RING_MS, Rule, Verdict},
+    eligibility::{self, RING_MS, Rule, Verdict},
     hours::{CallingHours, OpenWindow},
 };
 use entities::{
@@ -29,6 +29,7 @@ impl Queue {
         if self.due.front().is_some_and(is_settled) {
             return self.due.pop_front();
         }
+        let (is_lawful, ends_at) = (self.is_lawful(), self.rules.ends_at);
         for group in self.groups.values_mut() {
             if group.fresh.front().is_some_and(is_settled) {
                 return group.fresh.pop_front();
@@ -36,8 +37,12 @@ impl Queue {
             if let Some(reason) = group.ends_as()
                 && let Some(candidate) = group.fresh.pop_front()
             {
+                let is_shut = is_lawful && reason == SkipReason::QuietHoursExpired;
+                let judged = candidate.judged.as_ref().filter(|_| is_shut);
+                let law_rule = judged.and_then(|judged| eligibility::shut_by(&judged.judgement, ends_at));
                 return Some(Candidate {
                     verdict: Verdict::Never(reason),
+                    law_rule,
                     ..candidate
                 });
             }
@@ -224,6 +229,7 @@ impl Queue {
             address: Some(turn.address),
             verdict: Verdict::Yes,
             rule: None,
+            law_rule: None,
             judged: turn.judged,
         };
         match self.groups.get_mut(&candidate.contact.zone) {
