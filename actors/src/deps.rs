@@ -1,6 +1,6 @@
 //! What every actor is given: the database, time and chance, the writer, and the doors to the outside.
 use crate::{
-    attempts::exports::Exports,
+    attempts::exports::at_work::Exports,
     call::in_hand::Calls,
     carrier::carriers::Carriers,
     conversation::{judgements::Judgements, latencies::Latencies, listeners::Listeners},

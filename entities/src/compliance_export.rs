@@ -92,6 +92,8 @@ pub struct Model {
     pub last_n: i64,
     /// Where the next part begins.
     pub next_n: i64,
+    /// How often rows were blanked that it has yet to write: a part that was begun before is made again.
+    pub blanked: i32,
     pub row_count: i64,
     #[sea_orm(column_type = "JsonBinary")]
     pub files: ExportFiles,

@@ -63,6 +63,7 @@ migrations! {
     m2026_11_30_000036_voice_consent
     m2026_11_30_000037_openings
     m2026_11_30_000038_skip_rules
+    m2026_11_30_000039_blanked
 }
 
 const TABLE: &str = "CREATE TABLE IF NOT EXISTS \"seaql_migrations\" ( \"version\" varchar NOT NULL PRIMARY KEY, \

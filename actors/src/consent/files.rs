@@ -12,10 +12,7 @@ use entities::{
 };
 use rules::{
     commit::Commit,
-    consent::{
-        evidence::{Kind, check_room},
-        sha256,
-    },
+    consent::evidence::{Kind, check_room},
 };
 
 /// An upload takes minutes; what is not whole after an hour never will be.
@@ -37,7 +34,7 @@ pub async fn attach(
     content: Vec<u8>,
     by: String,
 ) -> Result<Model> {
-    let sha256 = sha256(&content);
+    let sha256 = rules::digest::sha256(&content);
     let row = consent::load(&deps.db.read, key).await?;
     if is_there(&row, &sha256)? {
         return Ok(row);

@@ -2,7 +2,10 @@
 //! person goes, and the record stays.
 use super::{AT_ONCE, Job, first_page};
 use crate::{
-    attempts::{self, exports},
+    attempts::{
+        self,
+        exports::{self, Blanked},
+    },
     consent,
 };
 use entities::{
@@ -67,10 +70,8 @@ impl Job<'_> {
             self.kept_attempts += i64::try_from(openings).unwrap_or(0);
             let ids: Vec<AttemptId> = rows.iter().map(|row| row.attempt_id).collect();
             let all = attempt::of_attempts(db, owner, &ids).await?;
-            let naming = all.iter().filter(|row| row.content.is_some());
-            let places: Vec<i64> = naming.map(|row| row.n).collect();
-            for places in places.chunks(attempts::MOST_PLACES) {
-                self.blank(places.to_vec()).await?;
+            for rows in Blanked::of(&all).chunks(attempts::MOST_PLACES) {
+                self.blank(rows.to_vec()).await?;
             }
             self.rest().await;
         }
@@ -90,17 +91,18 @@ impl Job<'_> {
         }
     }
 
-    async fn blank(&mut self, places: Vec<i64>) -> Result<()> {
+    async fn blank(&mut self, rows: Vec<Blanked>) -> Result<()> {
+        let places: Vec<i64> = rows.iter().map(|row| row.n).collect();
         let (owner, id) = (self.owner(), self.row.id);
         let now = self.now();
         let (hashes, by) = (self.hashes(), self.row.created_by.clone());
         let blanking = self.deps.writer.run(owner.0, move |db| {
-            let (places, hashes, by) = (places.clone(), hashes.clone(), by.clone());
+            let (rows, places, hashes, by) = (rows.clone(), places.clone(), hashes.clone(), by.clone());
             Box::pin(async move {
                 let blanked = attempt::blank(db, owner, &places).await?;
                 let mut commit = Commit::default();
                 // What holds them in clear goes with them.
-                let expired = exports::expire_holding(db, owner, &places, now).await?;
+                let expired = exports::expire_holding(db, owner, &rows, now).await?;
                 if blanked > 0 {
                     let told = attempts::erased(owner, id, hashes, (&places, Some(by)))?;
                     commit.changes.attempt_records.push(told);

@@ -123,12 +123,14 @@ on_both! {
         world.advance(minutes(5)).await;
         let (whole, _) = exported(world, &tenant, json!({})).await;
         assert!(text(&tenant, &format!("{whole}/files/1")).await.contains(TALKS));
+        let (others, _) = exported(world, &tenant, json!({ "phone_number": "+15002340010" })).await;
         let begun = tenant.api.delete("/v1/people?phone_number=%2B15002340000").await.ok();
         world.settle().await;
         let report = tenant.api.get(&format!("/v1/people/erasures/{}", begun["id"].as_str().unwrap())).await.ok();
         assert_eq!((&report["status"], &report["erased"]["exports"]), (&json!("done"), &json!(1)), "{report:#}");
         assert_eq!(tenant.api.get(&format!("{whole}/files/1")).await.error().0, 404);
-        assert_eq!(world.rows("compliance_exports").await, 0);
+        assert_eq!(world.rows("compliance_exports").await, 1, "that of somebody else stays");
+        assert_eq!(tenant.api.get(&others).await.ok()["status"], "completed");
         // Another one names everybody else.
         let (anew, _) = exported(world, &tenant, json!({})).await;
         let file = text(&tenant, &format!("{anew}/files/1")).await;

@@ -1,12 +1,11 @@
 //! Exports of the record: stored jobs that write it into sealed files, part by part, and at the end sign a manifest of them. A part is
 //! written and then noted: one that a crash cuts off is written again under the same name.
-mod at_work;
+pub mod at_work;
 mod collect;
 mod keeping;
 mod table;
 
-pub use at_work::Exports;
-pub use keeping::{MOST_BYTES, MOST_KEPT, delete, discard, expire_holding};
+pub use keeping::{Blanked, MOST_BYTES, MOST_KEPT, delete, discard, expire_holding};
 
 use super::person;
 use crate::deps::Deps;
@@ -67,6 +66,7 @@ pub async fn start(deps: &Deps, owner: (TenantId, Env), new: New) -> Result<Mode
         first_n: 1,
         last_n: 0,
         next_n: 1,
+        blanked: 0,
         row_count: 0,
         files: Default::default(),
         bytes: 0,
@@ -143,7 +143,7 @@ async fn parts(deps: &Deps, key: TenantScoped<ComplianceExportId>) -> Result<()>
             return finish(deps, job).await;
         }
         let (part, next_n) = part(deps, &job).await?;
-        advance(deps, key, (job.next_n, next_n), part).await?;
+        advance(deps, &job, next_n, part).await?;
     }
 }
 
@@ -244,13 +244,9 @@ fn unreadable(row: &Record) -> Error {
     }
 }
 
-/// Notes a part, or that there was nothing to write so far.
-async fn advance(
-    deps: &Deps,
-    key: TenantScoped<ComplianceExportId>,
-    (began, next_n): (i64, i64),
-    part: Option<ExportFile>,
-) -> Result<()> {
+/// Notes a part, or that there was nothing to write so far. `before`: as the export was when the part was begun.
+async fn advance(deps: &Deps, before: &Model, next_n: i64, part: Option<ExportFile>) -> Result<()> {
+    let (key, began, blanked) = (before.key(), before.next_n, before.blanked);
     deps.writer
         .run(key.tenant_id, move |db| {
             let part = part.clone();
@@ -262,6 +258,10 @@ async fn advance(
                 // Somebody else has been here.
                 if job.next_n != began {
                     return Err(Error::Stale);
+                }
+                // Somebody was erased who may stand in this part: it is made again, under the same name.
+                if job.blanked != blanked {
+                    return Ok(((), Commit::default()));
                 }
                 let bytes = part.as_ref().map_or(0, |part| part.bytes);
                 keeping::check_room(db, job.tenant_id, bytes).await?;
