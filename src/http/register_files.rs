@@ -13,7 +13,10 @@ use actix_web::{
     HttpMessage, HttpRequest, HttpResponse,
     web::{self, BytesMut, Data},
 };
-use actors::registers::reading::{MAX_FILE, Read, Reading};
+use actors::registers::{
+    reading::{MAX_FILE, Read, Reading},
+    spool::Spool,
+};
 use entities::{Error, tenant};
 use futures_util::StreamExt;
 use rules::registers::{
@@ -79,8 +82,7 @@ async fn receive(
         let why = "another register is being uploaded; try again when it is done".into();
         return Err(ApiError::TooMany(Code::RateLimited, why, 10));
     };
-    let most = registers.begin(deps, &upload).await?;
-    let reading = Reading::new(registers.hasher.clone(), upload.country, upload.fetched_at, most);
+    let reading = registers.begin(deps, &upload).await?;
     let read = read(request, payload, reading).await?;
     let (row, change) = registers.store(deps, upload, read).await?;
     Ok((row.into(), change == Change::Replaced))
@@ -110,7 +112,11 @@ async fn asked(state: &State, caller: &Caller, name: String, mut params: Params)
     })
 }
 
-async fn read(request: &HttpRequest, payload: &mut web::Payload, mut reading: Reading) -> ApiResult<Read> {
+async fn read(
+    request: &HttpRequest,
+    payload: &mut web::Payload,
+    mut reading: Reading<Spool>,
+) -> ApiResult<Read<Spool>> {
     let mut room = room_for(request)?;
     let (begun, mut total, mut piece) = (Instant::now(), 0, BytesMut::new());
     loop {

@@ -7,7 +7,7 @@ use actors::registers::{lookup::Registers, questions::Questions};
 use adapters::reassigned::{Database, database::HttpDatabase};
 use rules::barred;
 use runtime::link_keys::LinkKeys;
-use std::{sync::Arc, time::Duration};
+use std::{path::PathBuf, sync::Arc, time::Duration};
 
 const DAY_SECONDS: u64 = 24 * 3600;
 const MB: usize = 1_000_000;
@@ -21,8 +21,10 @@ pub(super) fn validate(settings: &Settings) -> Result<(), BadSetting> {
 impl Settings {
     /// The registers of the database that has these keys.
     pub fn registers(&self, keys: &LinkKeys) -> Result<Registers, BadSetting> {
-        let most_bytes = self.registers_memory();
-        Ok(Registers::new(keys, most_bytes, self.questions()?, self.notified()?))
+        let (most_bytes, questions, notify) = (self.registers_memory(), self.questions()?, self.notified()?);
+        // The one folder on a disk of this machine that may hold much.
+        let folder = PathBuf::from(&self.recordings_spool);
+        Ok(Registers::new(keys, most_bytes, questions, notify, folder))
     }
 
     /// Bytes that all registers may take of memory.

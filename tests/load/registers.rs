@@ -84,7 +84,7 @@ pub async fn run(database: &str, numbers: usize) {
 
 async fn look_up(db: &Db, keys: &LinkKeys, numbers: usize) {
     let questions = Questions::new(None, Duration::ZERO, 1);
-    let registers = Registers::new(keys, 1 << 30, questions, None);
+    let registers = Registers::new(keys, 1 << 30, questions, None, std::env::temp_dir());
     let ask = async |those: &[E164]| {
         let found = registers.look(&db.read, OPERATOR, &["us_dnc"], those).await;
         let found = found.expect("an answer");

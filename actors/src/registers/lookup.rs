@@ -15,18 +15,24 @@ use rules::{law::facts::RegisterFact, registers::day};
 use runtime::{bulkhead::Bulkhead, keyring::purpose, link_keys::LinkKeys};
 use std::{
     collections::BTreeMap,
+    path::PathBuf,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
     },
 };
+use tokio::sync::Semaphore;
 
 /// All registers of this database, as far as somebody has looked into them.
 pub struct Registers {
     pub hasher: Hasher,
     shelf: Shelf,
-    /// Files that are being read: each takes memory for all of its numbers.
+    /// Files that are coming in: each takes room on disk for all of its numbers.
     pub uploads: Bulkhead,
+    /// Where that is.
+    pub(super) folder: PathBuf,
+    /// Files that are sorted and stored: each takes memory for all of its numbers.
+    pub(super) turns: Semaphore,
     /// What is asked of the service for reassigned numbers.
     pub questions: Questions,
     /// Who is told by e-mail that the operator's registers age.
@@ -35,20 +41,30 @@ pub struct Registers {
     told: AtomicBool,
 }
 
-/// Files that are read at once, of a workspace and in all.
-const UPLOADS: (usize, usize) = (1, 2);
+/// Files that come in at once, of a workspace and in all: each may take most of an hour.
+const UPLOADS: (usize, usize) = (1, 32);
+/// Files that are sorted and stored at once; it takes seconds, and the others wait.
+const AT_ONCE: usize = 2;
 /// Rows that are read at once: 2 MiB.
 const ROWS: u64 = 64;
 /// A file that is replaced while it is read is looked for again, so often.
 const TRIES: u32 = 3;
 
 impl Registers {
-    /// `most_bytes`: of all files in memory.
-    pub fn new(keys: &LinkKeys, most_bytes: usize, questions: Questions, notify: Option<String>) -> Self {
+    /// `most_bytes`: of all files in memory. `folder`: where those lie that are coming in.
+    pub fn new(
+        keys: &LinkKeys,
+        most_bytes: usize,
+        questions: Questions,
+        notify: Option<String>,
+        folder: PathBuf,
+    ) -> Self {
         Registers {
             hasher: Hasher::new(&keys.signing(purpose::REGISTERS)),
             shelf: Shelf::new(most_bytes),
             uploads: Bulkhead::new(UPLOADS.0, UPLOADS.1),
+            folder,
+            turns: Semaphore::new(AT_ONCE),
             questions,
             notify,
             told: AtomicBool::new(false),

@@ -11,5 +11,6 @@ pub mod reading;
 pub mod runs;
 pub mod settle;
 pub mod shelf;
+pub mod spool;
 pub mod upload;
 pub mod watch;

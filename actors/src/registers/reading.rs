@@ -1,7 +1,8 @@
 //! A file of a register while it comes in: read line by line and hashed. It takes processor time: not on a thread that others wait for.
 use super::{
     hashes::Hasher,
-    runs::{Chunks, Runs},
+    runs::{Chunks, Numbers, Runs},
+    spool::Spool,
 };
 use entities::{
     Error, Result,
@@ -24,28 +25,35 @@ pub fn most_of_operator(memory_bytes: usize) -> usize {
 }
 
 /// A file that has not ended.
-pub struct Reading {
+pub struct Reading<N = Runs> {
     lines: Lines,
     hasher: Hasher,
-    runs: Runs,
+    numbers: N,
     sha256: Sha256,
     area_codes: AreaCodes,
     most: usize,
 }
 
 /// All of a file.
-pub struct Read {
-    runs: Runs,
+pub struct Read<N = Runs> {
+    numbers: N,
     pub content: Content,
 }
 
-impl Reading {
-    /// `most`: numbers, each as often as it stands there.
+impl Reading<Runs> {
+    /// In memory. `most`: numbers, each as often as it stands there.
     pub fn new(hasher: Hasher, country: Country, fetched_at: Moment, most: usize) -> Self {
+        Reading::with(Runs::new(most), hasher, country, fetched_at, most)
+    }
+}
+
+impl<N: Numbers> Reading<N> {
+    /// `numbers`: of which there are none yet, and no more than `most` can come.
+    pub fn with(numbers: N, hasher: Hasher, country: Country, fetched_at: Moment, most: usize) -> Self {
         Reading {
             lines: Lines::new(country, fetched_at),
             hasher,
-            runs: Runs::new(most),
+            numbers,
             sha256: Sha256::new(),
             area_codes: AreaCodes::default(),
             most,
@@ -55,35 +63,40 @@ impl Reading {
     /// Of a file that has failed once nothing more is read.
     pub fn feed(&mut self, bytes: &[u8]) -> Result<()> {
         self.sha256.update(bytes);
-        let (runs, hasher, area_codes, mut fits) = (&mut self.runs, &self.hasher, &mut self.area_codes, true);
+        let (numbers, hasher, area_codes) = (&mut self.numbers, &self.hasher, &mut self.area_codes);
+        let mut fits = Ok(true);
         self.lines.read(bytes, &mut |number, day| {
             area_codes.note(number);
-            fits &= runs.push(hasher.hash(number), day);
+            if let Ok(true) = fits {
+                fits = numbers.add(hasher.hash(number), day);
+            }
         })?;
-        self.check_room(fits)
+        check_room(fits?, self.most)
     }
 
-    pub fn end(self) -> Result<Read> {
+    pub fn end(self) -> Result<Read<N>> {
         let Reading {
             lines,
             hasher,
-            mut runs,
+            mut numbers,
             sha256,
             mut area_codes,
             most,
         } = self;
-        let mut fits = true;
+        let mut fits = Ok(true);
         let has_dates = lines.end(&mut |number, day| {
             area_codes.note(number);
-            fits &= runs.push(hasher.hash(number), day);
+            if let Ok(true) = fits {
+                fits = numbers.add(hasher.hash(number), day);
+            }
         })?;
-        check_room(fits, most)?;
-        if runs.is_empty() {
+        check_room(fits?, most)?;
+        if numbers.is_empty() {
             // As a register it would let everybody be called.
             return Err(Error::invalid("", "the file holds no number"));
         }
         Ok(Read {
-            runs,
+            numbers,
             content: Content {
                 sha256: hex(&sha256.finalize()),
                 key_check: hasher.check().to_owned(),
@@ -91,10 +104,6 @@ impl Reading {
                 area_codes,
             },
         })
-    }
-
-    fn check_room(&self, fits: bool) -> Result<()> {
-        check_room(fits, self.most)
     }
 }
 
@@ -107,9 +116,19 @@ fn check_room(fits: bool, most: usize) -> Result<()> {
     }
 }
 
-impl Read {
+impl Read<Spool> {
+    /// Takes memory for all of its numbers.
+    pub fn sorted(self) -> Result<Read> {
+        Ok(Read {
+            numbers: self.numbers.sorted()?,
+            content: self.content,
+        })
+    }
+}
+
+impl Read<Runs> {
     pub fn chunks(self, file: RegisterFileId) -> Chunks {
-        Chunks::new(self.runs.merged(), file, self.content.has_dates)
+        Chunks::new(self.numbers.merged(), file, self.content.has_dates)
     }
 }
 
@@ -146,5 +165,22 @@ mod tests {
             assert!(told.contains(said), "{empty:?}: {told}");
         }
         assert!(matches!(read("2125550123\nhello", 3), Err(Error::Faults(_))));
+    }
+
+    #[test]
+    fn a_file_whose_numbers_wait_on_disk_is_the_same() {
+        let (folder, file) = (tempfile::tempdir().unwrap(), "2125550123\n2125550124\n212,5550123\n");
+        let fetched_at = Moment::parse("2026-11-30T00:00:00Z").unwrap();
+        let reading = |most| {
+            let spool = Spool::new(folder.path(), most).unwrap();
+            let mut reading = Reading::with(spool, Hasher::new(&[1; 32]), Country::US, fetched_at, most);
+            reading.feed(file.as_bytes()).map(|()| reading)
+        };
+        let (spooled, at_once) = (reading(3).unwrap().end().unwrap(), read(file, 3).unwrap());
+        assert_eq!(spooled.content, at_once.content);
+        let rows = |read: Read| read.chunks(uuid::Uuid::nil().into()).take(10);
+        let (spooled, at_once) = (rows(spooled.sorted().unwrap()), rows(at_once));
+        assert_eq!((spooled.len(), &spooled[0].hashes), (1, &at_once[0].hashes));
+        assert!(matches!(reading(2), Err(Error::PlanLimit(_))));
     }
 }

@@ -1,7 +1,7 @@
 //! The numbers of a file that is being read, in little more memory than they take in the end: sorted run by run as they come, and
 //! merged when all are there.
 use super::hashes::{packed, packed_days};
-use entities::{ids::RegisterFileId, register::chunk};
+use entities::{Result, ids::RegisterFileId, register::chunk};
 use rules::registers::day;
 use std::{cmp::Reverse, collections::BinaryHeap};
 
@@ -9,6 +9,13 @@ use std::{cmp::Reverse, collections::BinaryHeap};
 const RUN: usize = 512 * 1024;
 /// Numbers of one row of the database: 32 KiB.
 const PER_CHUNK: usize = 4096;
+
+/// Where numbers wait until all of a file are there.
+pub trait Numbers {
+    /// `false`: there are too many.
+    fn add(&mut self, hash: u64, day: u16) -> Result<bool>;
+    fn is_empty(&self) -> bool;
+}
 
 /// Numbers as they come.
 pub struct Runs {
@@ -88,6 +95,16 @@ impl Runs {
             merged.advance(nth);
         }
         merged
+    }
+}
+
+impl Numbers for Runs {
+    fn add(&mut self, hash: u64, day: u16) -> Result<bool> {
+        Ok(self.push(hash, day))
+    }
+
+    fn is_empty(&self) -> bool {
+        Runs::is_empty(self)
     }
 }
 

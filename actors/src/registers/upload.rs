@@ -3,9 +3,10 @@
 //! leaves that ends in between within two days ([`super::watch`]).
 use super::{
     lookup::Registers,
-    reading::Read,
+    reading::{Read, Reading},
     runs::Chunks,
     settle::{check_name, room, settle},
+    spool::Spool,
 };
 use crate::{deps::Deps, slices::Slices};
 use entities::{
@@ -23,16 +24,22 @@ use std::sync::Arc;
 pub const ROWS: usize = 16;
 
 impl Registers {
-    /// What would be refused whatever the file holds is refused before it is read. Answers how many numbers it may hold.
+    /// What would be refused whatever the file holds is refused before it is read. Answers what reads it.
     #[boxed]
-    pub async fn begin(&self, deps: &Deps, upload: &Upload) -> Result<usize> {
+    pub async fn begin(&self, deps: &Deps, upload: &Upload) -> Result<Reading<Spool>> {
         check_name(&deps.db.read, upload).await?;
-        room(&deps.db.read, upload).await
+        let most = room(&deps.db.read, upload).await?;
+        let folder = self.folder.clone();
+        let spool = aside(move || Spool::new(&folder, most)).await?;
+        let hasher = self.hasher.clone();
+        Ok(Reading::with(spool, hasher, upload.country, upload.fetched_at, most))
     }
 
-    /// Stores a workspace's file. Answers the register, and what has become of it.
+    /// Stores a workspace's file, when it is its turn. Answers the register, and what has become of it.
     #[boxed]
-    pub async fn store(&self, deps: &Deps, upload: Upload, read: Read) -> Result<(Model, Change)> {
+    pub async fn store(&self, deps: &Deps, upload: Upload, read: Read<Spool>) -> Result<(Model, Change)> {
+        let closed = |_| Error::Unavailable("the service is shutting down".into());
+        let _turn = self.turns.acquire().await.map_err(closed)?;
         let current = register::of_name(&deps.db.read, upload.owner, &upload.name).await?;
         upload.check_day(current.as_ref(), &read.content)?;
         let known = current.as_ref().filter(|row| upload.is_known(row, &read.content));
@@ -44,7 +51,8 @@ impl Registers {
         let (owner, id, is_stored) = (upload.owner.0, file.id, known.is_none());
         let stored = async {
             if is_stored {
-                file.numbers = write(deps, &upload, read.chunks(file.id)).await?;
+                let chunks = aside(move || read.sorted().map(|read| read.chunks(id))).await?;
+                file.numbers = write(deps, &upload, chunks).await?;
             }
             give(deps, upload, file, is_stored).await
         };
@@ -117,13 +125,17 @@ async fn write(deps: &Deps, upload: &Upload, mut chunks: Chunks) -> Result<i64> 
 
 /// The next rows; merging them takes processor time.
 pub async fn some(mut chunks: Chunks) -> Result<(Chunks, Vec<chunk::Model>)> {
-    let merged = tokio::task::spawn_blocking(move || {
+    aside(move || {
         let rows = chunks.take(ROWS);
-        (chunks, rows)
-    });
-    merged
-        .await
-        .map_err(|_| Error::Internal("a file of a register could not be merged".into()))
+        Ok((chunks, rows))
+    })
+    .await
+}
+
+/// On a thread for which nobody waits.
+async fn aside<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send + 'static) -> Result<T> {
+    let done = tokio::task::spawn_blocking(work).await;
+    done.map_err(|_| Error::Internal("a file of a register could not be sorted".into()))?
 }
 
 /// Files begun before then are whole, or will never be.

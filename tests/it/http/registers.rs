@@ -225,6 +225,17 @@ on_both! {
         assert_eq!(world.rows("register_chunks").await, 18, "nothing of the two before: 70,000 numbers, 4,096 a row");
     }
 
+    async fn whoever_uploads_slowly_keeps_no_other_workspace_from_it(world: &mut World) {
+        let (tenant, one, two) = (world.tenant().await, world.tenant().await, world.tenant().await);
+        let uploads = &world.deps().registers.uploads;
+        // As long as their files come in.
+        let held = [&one, &two].map(|slow| uploads.enter(slow.id).unwrap());
+        assert_eq!(upload(&tenant.api, "us_dnc", "2027-03-01", FIRST).await.status.as_u16(), 201);
+        assert_eq!(upload(&one.api, "us_dnc", "2027-03-01", FIRST).await.error(), (429, "rate_limited", None));
+        drop(held);
+        assert_eq!(upload(&one.api, "us_dnc", "2027-03-01", FIRST).await.status.as_u16(), 201);
+    }
+
     async fn the_operators_register_serves_everybody_and_no_workspace_hides_it(world: &mut World) {
         let (one, other) = (world.tenant().await, world.tenant().await);
         let folder = tempfile::tempdir().unwrap();
