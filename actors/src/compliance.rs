@@ -69,7 +69,7 @@ pub async fn ask(deps: &Deps, asked: Question) -> Result<Answer> {
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
         let numbers = std::slice::from_ref(number);
         let looked = deps.registers.look(&deps.db.read, asked.owner, &names, numbers).await?;
-        facts.registers = looked.into_values().flatten().collect();
+        facts.registers = looked.facts.into_values().flatten().collect();
         // The database that sells the answers is not asked: only what it has said already.
         if law.reassigned_max_age(&facts).is_some() {
             let known = reassigned::of_numbers(&deps.db.read, asked.owner, numbers).await?;

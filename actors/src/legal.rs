@@ -346,9 +346,10 @@ pub async fn learn(
         for asked in asked {
             if let (Some(record), Some(facts)) = (
                 people.get_mut(&asked.address),
-                asked.e164().and_then(|number| found.get(number)),
+                asked.e164().and_then(|number| found.facts.get(number)),
             ) {
                 record.legal.registers.clone_from(facts);
+                record.legal.seen.clone_from(&found.seen);
             }
         }
     }

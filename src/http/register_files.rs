@@ -19,9 +19,12 @@ use actors::registers::{
 };
 use entities::{Error, tenant};
 use futures_util::StreamExt;
-use rules::registers::{
-    known,
-    version::{Change, Upload},
+use rules::{
+    effect::Hint,
+    registers::{
+        known,
+        version::{Change, Upload},
+    },
 };
 use std::time::Duration;
 use tokio::time::{Instant, timeout};
@@ -85,6 +88,11 @@ async fn receive(
     let reading = registers.begin(deps, &upload).await?;
     let read = read(request, payload, reading).await?;
     let (row, change) = registers.store(deps, upload, read).await?;
+    if change != Change::Nothing {
+        // Campaigns that have waited for it go on, and whom it lists nobody keeps at hand.
+        deps.router
+            .perform(vec![Hint::CampaignsChanged(caller.tenant_id()).into()]);
+    }
     Ok((row.into(), change == Change::Replaced))
 }
 

@@ -88,7 +88,7 @@ async fn look_up(db: &Db, keys: &LinkKeys, numbers: usize) {
     let ask = async |those: &[E164]| {
         let found = registers.look(&db.read, OPERATOR, &["us_dnc"], those).await;
         let found = found.expect("an answer");
-        found.values().flatten().filter(|fact| fact.is_listed).count()
+        found.facts.values().flatten().filter(|fact| fact.is_listed).count()
     };
     let parsed = |n: usize| number(n).parse::<E164>().expect("a number");
     let (before, begun) = (resident_mib(), Instant::now());

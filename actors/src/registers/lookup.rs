@@ -8,7 +8,7 @@ use entities::{
     Error, Result, boxed,
     connection::Connection,
     ids::TenantId,
-    register::{self, Model, chunk},
+    register::{self, Model, Seen, chunk},
     values::{E164, Env},
 };
 use rules::{law::facts::RegisterFact, registers::day};
@@ -39,6 +39,21 @@ pub struct Registers {
     pub notify: Option<String>,
     /// It is in the log that the key of some register is gone.
     told: AtomicBool,
+}
+
+/// What registers say of numbers.
+#[derive(Debug, Default)]
+pub struct Look {
+    pub facts: BTreeMap<E164, Vec<RegisterFact>>,
+    /// What was there; none: nothing was looked for.
+    pub seen: Option<Arc<Seen>>,
+}
+
+/// Rows and files that belong together.
+struct Current {
+    files: Vec<(Model, Arc<Listed>)>,
+    /// Also those rows whose files cannot be read.
+    seen: Seen,
 }
 
 /// Files that come in at once, of a workspace and in all: each may take most of an hour.
@@ -82,16 +97,16 @@ impl Registers {
         owner: (TenantId, Env),
         names: &[&str],
         numbers: &[E164],
-    ) -> Result<BTreeMap<E164, Vec<RegisterFact>>> {
+    ) -> Result<Look> {
         let mut facts: BTreeMap<E164, Vec<RegisterFact>> =
             numbers.iter().map(|number| (number.clone(), Vec::new())).collect();
         if names.is_empty() || facts.is_empty() {
-            return Ok(facts);
+            return Ok(Look { facts, seen: None });
         }
-        let registers = self.current(db, owner, names).await?;
+        let Current { files, seen } = self.current(db, owner, names).await?;
         for (number, of_number) in &mut facts {
             let hash = self.hasher.hash(number.as_str());
-            let covering = registers.iter().filter(|(row, _)| row.covers(number.as_str()));
+            let covering = files.iter().filter(|(row, _)| row.covers(number.as_str()));
             of_number.extend(covering.map(|(row, listed)| fact(row, listed.find(hash))));
             of_number.sort_by(|one, other| {
                 let order = one.name.cmp(&other.name);
@@ -99,24 +114,20 @@ impl Registers {
                 order.then(other.fetched_at.cmp(&one.fetched_at))
             });
         }
-        Ok(facts)
+        let seen = Some(Arc::new(seen));
+        Ok(Look { facts, seen })
     }
 
-    /// Rows and files that belong together.
-    async fn current(
-        &self,
-        db: &Connection,
-        owner: (TenantId, Env),
-        names: &[&str],
-    ) -> Result<Vec<(Model, Arc<Listed>)>> {
+    async fn current(&self, db: &Connection, owner: (TenantId, Env), names: &[&str]) -> Result<Current> {
         let mut tries = 0;
         loop {
             tries += 1;
             let rows = register::of_names(db, owner, names).await?;
+            let seen = Seen::of(owner, names, &rows);
             match self.files(db, rows).await {
                 // A file was replaced, and what it held was removed, in the middle of this.
                 Err(Error::Stale) if tries < TRIES => {}
-                done => return done,
+                done => return done.map(|files| Current { files, seen }),
             }
         }
     }

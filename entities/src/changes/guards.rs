@@ -5,11 +5,14 @@ use crate::{
     connection::Transaction,
     consent, dial, dispatch_block, dispatch_pause, dnc,
     error::{Error, Result},
-    ids::{ApiKeyId, CampaignId, ConsentId, RegisterId, SessionId, TenantId, TrunkId},
+    ids::{ApiKeyId, CampaignId, ConsentId, SessionId, TenantId, TrunkId},
     legal_identity, message_send, number, register, rest, session, sip_trunk, tally, tenant,
     values::{Cents, E164, Env, Moment, Times},
 };
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 use uuid::Uuid;
 
 /// A condition that must hold inside the transaction; if it does not, nothing is written and the answer is `Stale`.
@@ -84,16 +87,16 @@ pub struct KeyCall {
     pub dialed_at: Moment,
 }
 
-/// What a verdict of the law rests on, beside what other guards look at: a consent that is taken back, a register that is replaced or
-/// a call that was abandoned meanwhile makes it `Stale`, and it is asked anew.
+/// What a verdict of the law rests on, beside what other guards look at: a consent that is taken back, a register that is replaced or is
+/// new, or a call that was abandoned meanwhile makes it `Stale`, and it is asked anew.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Lawful {
     pub tenant_id: TenantId,
     pub env: Env,
     /// The consent, and its version.
     pub consent: Option<(ConsentId, i32)>,
-    /// The registers that were looked into, each with its version.
-    pub registers: Vec<(RegisterId, i32)>,
+    /// What was there of the registers that were looked into; none: none was.
+    pub registers: Option<Arc<register::Seen>>,
     /// Whom the law may give a rest, and since when it was known to begin last; no number: it gives none here.
     pub rest: Option<(E164, Option<Moment>)>,
     /// Who the workspace is by law, as it was known: the version of the row, 0 for none.
@@ -274,12 +277,11 @@ async fn check_lawful(db: &Transaction, attempts: &[&Lawful], now: Times) -> Res
     if !consents.is_empty() && !consent::still_stand(db, &consents, now).await? {
         return Err(Error::Stale);
     }
-    let registers: BTreeSet<_> = attempts
+    let looks: Vec<&register::Seen> = attempts
         .iter()
-        .flat_map(|attempt| attempt.registers.iter().copied())
+        .filter_map(|attempt| attempt.registers.as_deref())
         .collect();
-    let registers: Vec<_> = registers.into_iter().collect();
-    if !registers.is_empty() && !register::still_current(db, &registers).await? {
+    if !looks.is_empty() && !register::are_as_seen(db, &looks).await? {
         return Err(Error::Stale);
     }
     let mut by_owner: BTreeMap<(TenantId, Env), BTreeMap<E164, Option<Moment>>> = BTreeMap::new();

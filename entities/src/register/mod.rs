@@ -17,7 +17,8 @@ use crate::{
     values::{Env, Moment},
     workspace_lease::{INSTALLATION, Share},
 };
-use sea_orm::{Condition, QuerySelect, entity::prelude::*, sea_query::Expr};
+use sea_orm::{Condition, FromQueryResult, QuerySelect, entity::prelude::*, sea_query::Expr};
+use std::collections::BTreeSet;
 
 /// Whose the operator's registers are: no workspace's. They serve both environments.
 pub const OPERATOR: (TenantId, Env) = (INSTALLATION, Env::Live);
@@ -118,15 +119,63 @@ pub async fn all_after(db: &Connection, share: Share, after: Option<RegisterId>,
     page::behind(db, select, Column::Id, after, limit).await
 }
 
-/// Is each of these still at the version that was looked into? Asked inside the transaction that commits a dial.
+/// What was there when registers were looked into.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Seen {
+    /// For whom.
+    pub owner: (TenantId, Env),
+    /// Those that were asked for.
+    pub names: BTreeSet<String>,
+    /// All that is seen of these names, each with its version: also what says nothing of the number that was looked for.
+    pub copies: BTreeSet<(RegisterId, i32)>,
+}
+
+impl Seen {
+    /// `rows`: what [`of_names`] has answered.
+    pub fn of(owner: (TenantId, Env), names: &[&str], rows: &[Model]) -> Self {
+        Seen {
+            owner,
+            names: names.iter().map(|name| (*name).to_owned()).collect(),
+            copies: rows.iter().map(|row| (row.id, row.version)).collect(),
+        }
+    }
+
+    /// Would the same be seen of these rows? A copy that has come since is one more.
+    fn is_still_so(&self, rows: &[Version]) -> bool {
+        let is_seen = |row: &&Version| {
+            let is_theirs = row.tenant_id == INSTALLATION || (row.tenant_id, row.env) == self.owner;
+            is_theirs && self.names.contains(&row.name)
+        };
+        let now: BTreeSet<(RegisterId, i32)> = rows.iter().filter(is_seen).map(|row| (row.id, row.version)).collect();
+        now == self.copies
+    }
+}
+
+/// Of a row what tells whether it is another one now.
+#[derive(FromQueryResult)]
+struct Version {
+    id: RegisterId,
+    tenant_id: TenantId,
+    env: Env,
+    name: String,
+    version: i32,
+}
+
+/// Is all as it was seen in each of these looks? Asked inside the transaction that commits a dial, once for all of its dials.
 #[boxed]
-pub async fn still_current(db: &Connection, known: &[(RegisterId, i32)]) -> Result<bool> {
+pub async fn are_as_seen(db: &Connection, looks: &[&Seen]) -> Result<bool> {
+    let owners: BTreeSet<TenantId> = looks.iter().map(|seen| seen.owner.0).chain([INSTALLATION]).collect();
+    let names: BTreeSet<&str> = looks
+        .iter()
+        .flat_map(|seen| seen.names.iter().map(String::as_str))
+        .collect();
     let select = Entity::find()
         .select_only()
-        .columns([Column::Id, Column::Version])
-        .filter(Column::Id.is_in(known.iter().map(|(id, _)| *id)));
-    let found: Vec<(RegisterId, i32)> = select.into_tuple().all(db).await?;
-    Ok(known.iter().all(|known| found.contains(known)))
+        .columns([Column::Id, Column::TenantId, Column::Env, Column::Name, Column::Version])
+        .filter(Column::TenantId.is_in(owners))
+        .filter(Column::Name.is_in(names));
+    let rows: Vec<Version> = select.into_model::<Version>().all(db).await?;
+    Ok(looks.iter().all(|seen| seen.is_still_so(&rows)))
 }
 
 /// A new register at version 1, or the next version of one that is there; [`Error::Stale`]: somebody was faster.

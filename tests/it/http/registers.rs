@@ -33,10 +33,10 @@ fn number(text: &str) -> E164 {
 async fn look(world: &World, owner: (TenantId, Env), names: &[&str], text: &str) -> Vec<RegisterFact> {
     let deps = world.deps();
     let number = number(text);
-    let facts = deps
+    let look = deps
         .registers
         .look(&deps.db.read, owner, names, std::slice::from_ref(&number));
-    facts.await.unwrap().remove(&number).unwrap()
+    look.await.unwrap().facts.remove(&number).unwrap()
 }
 
 /// Version, and is it listed?
@@ -103,14 +103,30 @@ on_both! {
         assert_eq!(listed(world, (tenant.id, Env::Live), "+12125550123").await, []);
         assert_eq!(listed(world, (stranger.id, Env::Test), "+12125550123").await, []);
 
-        // The guard of a dial: the version that was looked into is the newest one.
+        // The guard of a dial: what was looked into is all that there is, in its newest version.
         let id = first["id"].as_str().unwrap().parse().unwrap();
         let db = world.deps().db.read.clone();
-        let mut still = Vec::new();
-        for version in [3, 4] {
-            still.push(register::still_current(&db, &[(id, version)]).await.unwrap());
+        let seen = |owner: (TenantId, Env), versions: &[i32]| register::Seen {
+            owner,
+            names: ["us_dnc".to_owned()].into(),
+            copies: versions.iter().map(|version| (id, *version)).collect(),
+        };
+        let others = [(stranger.id, Env::Test), (tenant.id, Env::Live)];
+        for (owner, versions, expected) in [
+            (owner, vec![3], false),
+            (owner, vec![4], true),
+            // When it was looked for there was none.
+            (owner, vec![], false),
+            (others[0], vec![], true),
+            (others[1], vec![], true),
+            (others[0], vec![4], false),
+        ] {
+            let found = register::are_as_seen(&db, &[&seen(owner, &versions)]).await.unwrap();
+            assert_eq!(found, expected, "{owner:?} {versions:?}");
         }
-        assert_eq!(still, [false, true]);
+        // One of several that is not so is enough.
+        let looks = [seen(others[0], &[]), seen(owner, &[3])];
+        assert!(!register::are_as_seen(&db, &looks.each_ref()).await.unwrap());
 
         // It outlives the process, and the secret key.
         world.restart().await;
@@ -131,7 +147,10 @@ on_both! {
         assert_eq!(tenant.api.delete("/v1/registers/us_dnc").await.status.as_u16(), 204);
         assert_eq!(tenant.api.delete("/v1/registers/us_dnc").await.error(), (404, "not_found", None));
         assert_eq!(listed(world, owner, "+12125550124").await, []);
-        assert!(!register::still_current(&world.deps().db.read, &[(id, 4)]).await.unwrap());
+        for (versions, expected) in [(vec![4], false), (vec![], true)] {
+            let found = register::are_as_seen(&world.deps().db.read, &[&seen(owner, &versions)]).await.unwrap();
+            assert_eq!(found, expected, "{versions:?}");
+        }
         world.leap(minutes(25 * 60)).await;
         world.advance(minutes(16)).await;
         assert_eq!(world.rows("register_chunks").await, 0);

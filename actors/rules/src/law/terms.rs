@@ -20,6 +20,7 @@ use entities::{
     dnc::DncChannel,
     ids::{CampaignId, ConsentId, TenantId},
     law::{DisclosureKind, Legal, LegalPerson, SandboxLaw},
+    register::Seen,
     session::{CallLegal, Disclose, SafeHarbour},
     values::{E164, Env, Moment, Place, Zone},
 };
@@ -59,6 +60,8 @@ pub struct LegalRecord {
     /// Those that stand.
     pub consents: Vec<consent::Model>,
     pub registers: Vec<RegisterFact>,
+    /// What was there when they were looked into; none: no rule names any.
+    pub seen: Option<Arc<Seen>>,
     pub reassigned: Option<ReassignedFact>,
     /// The newest of each cause.
     pub rests: Vec<RestFact>,
@@ -71,6 +74,8 @@ pub struct Judged {
     pub judgement: Judgement,
     /// The consent that it rests on, and its version.
     pub consent: Option<(ConsentId, i32)>,
+    /// What was there of the registers that it rests on.
+    pub seen: Option<Arc<Seen>>,
     /// Whom the law may give a rest, and since when the newest that is known has begun.
     pub rest: Option<(E164, Option<Moment>)>,
     /// Between which moments no rule begins or ends that concerns it.
@@ -114,12 +119,11 @@ impl Judged {
 
     /// What must still be so when it is committed.
     pub fn guard(&self, (tenant_id, env): (TenantId, Env)) -> Guard {
-        let registers = self.facts.registers.iter();
         Guard::Lawful(Lawful {
             tenant_id,
             env,
             consent: self.consent,
-            registers: registers.map(|register| (register.id, register.version)).collect(),
+            registers: self.seen.clone(),
             rest: self.rest.clone(),
             identity_version: self.identity_version,
             caller: self
@@ -236,6 +240,7 @@ impl LegalTerms {
             rest: whom.number.map(|number| (number.clone(), newest)),
             holds: self.law.holds(&facts),
             identity_version: self.identity_version,
+            seen: record.legal.seen.clone(),
             consent,
             facts,
         }

@@ -13,13 +13,15 @@ use actors::leases::Of;
 use entities::{
     Error,
     changes::{Guard, Lawful},
-    ids::ConsentId,
+    ids::{ConsentId, RegisterId},
     legal_identity,
+    register::{self, Seen},
     values::{E164, Env, Moment},
 };
 use futures_util::future::{join, join_all};
 use rules::commit::Commit;
 use serde_json::{Value, json};
+use std::sync::Arc;
 
 fn races() -> usize {
     std::env::var("CALLBOARD_TEST_RACES")
@@ -164,7 +166,7 @@ on_both! {
             tenant_id: tenant.id,
             env: Env::Test,
             consent: Some((known, 1)),
-            registers: Vec::new(),
+            registers: None,
             rest: Some((number.clone(), None)),
             identity_version: identity.version,
             caller: caller(true, true),
@@ -176,11 +178,19 @@ on_both! {
             world.deps().writer.commit(Of::Anybody, commit).await
         };
         dial(lawful()).await.unwrap();
+        tenant.api.upload("/v1/registers/uk_tps/files?fetched_at=2027-03-02", "+15002340011\n").await.ok();
+        let register = register::of_name(&world.deps().db.read, (tenant.id, Env::Test), "uk_tps").await.unwrap().unwrap();
+        let looked = |names: &[&str], copies: &[(RegisterId, i32)]| {
+            let names = names.iter().map(|name| (*name).to_owned()).collect();
+            Some(Arc::new(Seen { owner: (tenant.id, Env::Test), names, copies: copies.iter().copied().collect() }))
+        };
         let unknown = world.deps().ids.next();
         for (what, attempt) in [
             ("another version", Lawful { consent: Some((known, 2)), ..lawful() }),
             ("a consent that is not there", Lawful { consent: Some((world.deps().ids.next(), 1)), ..lawful() }),
-            ("a register that is not there", Lawful { registers: vec![(unknown, 1)], ..lawful() }),
+            ("a register that is not there", Lawful { registers: looked(&["uk_ctps"], &[(unknown, 1)]), ..lawful() }),
+            ("a register that has come since", Lawful { registers: looked(&["uk_ctps", "uk_tps"], &[]), ..lawful() }),
+            ("another version of a register", Lawful { registers: looked(&["uk_tps"], &[(register.id, 2)]), ..lawful() }),
             ("a rest that is not there", Lawful { rest: Some((number.clone(), Some(before))), ..lawful() }),
             ("another name", Lawful { identity_version: identity.version + 1, ..lawful() }),
             ("a number that is not its own", Lawful { caller: caller(false, true), ..lawful() }),
@@ -190,6 +200,8 @@ on_both! {
         ] {
             assert!(matches!(dial(attempt).await, Err(Error::Stale)), "{what}");
         }
+        let registers = looked(&["uk_ctps", "uk_tps"], &[(register.id, register.version)]);
+        dial(Lawful { registers, ..lawful() }).await.unwrap();
         // By the wall clock the rules are others.
         for step in [-90_000, 90_000] {
             world.clock.step_wall(step);

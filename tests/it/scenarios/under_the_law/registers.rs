@@ -1,7 +1,7 @@
 //! Registers of numbers that must not be called: without a fresh copy nobody is called, and with one the campaign goes on by itself.
 use super::{
-    attempts, barred, called, campaign, cancel, consent, contacts, eligibility, fates, law, mid_morning, person, proof,
-    run, seller, untouched,
+    attempts, barred, called, campaign, cancel, consent, contacts, eligibility, fates, introduce, law, mid_morning,
+    person, proof, run, seller, under, untouched,
 };
 use crate::{
     on_both,
@@ -11,6 +11,20 @@ use entities::values::Moment;
 use serde_json::{Value, json};
 
 const LISTED: &str = "+15002340011";
+
+/// Of the operator's own: who is on a list of ours has taken the consent back.
+const OURS: &str = r#"
+[[rule]]
+id = "house.ours"
+title = "A consent is newer than the entry in our list"
+places = ["FR"]
+purposes = ["marketing"]
+channels = ["phone"]
+says = { kind = "consent", any_of = ["express_written"], newer_than_register = "ours" }
+source = "house"
+confidence = "high"
+mend = "Get another consent."
+"#;
 
 /// As its maker has given it out on that day.
 async fn upload(tenant: &Tenant, day: &str) {
@@ -110,5 +124,25 @@ on_both! {
         world.advance(seconds(40)).await;
         assert_eq!((fates(&tenant, &path).await, limiting(&tenant, &path).await), (vec![untouched()], json!("register")));
         cancel(world, &tenant, &path).await;
+    }
+
+    /// Until there is one, nobody is on it. Those who are at hand by then are called no more.
+    async fn the_first_file_of_a_register_counts_from_the_next_dial_on(world: &mut World) {
+        let _file = under(world, OURS).await;
+        let tenant = world.tenant().await;
+        introduce(world, &tenant).await;
+        mid_morning(world).await;
+        let numbers = ["+15002340001", LISTED, "+15002340021"];
+        for number in numbers {
+            consent(&tenant.api, number, json!({})).await;
+        }
+        // One in ten seconds: the first of them is called at once, all are at hand.
+        let slow = json!({ "pacing": { "calls_per_second": 0.1 } });
+        let path = run(&tenant, &numbers.map(|number| person(number, "FR")), slow).await;
+        world.advance(seconds(5)).await;
+        assert_eq!(fates(&tenant, &path).await[1..], [untouched(), untouched()]);
+        tenant.api.upload("/v1/registers/ours/files?fetched_at=2027-03-02", format!("{LISTED}\n")).await.ok();
+        world.advance(minutes(1)).await;
+        assert_eq!(fates(&tenant, &path).await, [called(), barred(), called()]);
     }
 }
