@@ -407,7 +407,8 @@ async fn reassigned(
     let found = deps.registers.reassigned(deps, owner, &wanted).await?;
     for asked in asked {
         if let (Some(record), Some(number)) = (people.get_mut(&asked.address), asked.e164()) {
-            record.legal.reassigned = found.get(number).cloned();
+            record.legal.reassigned = found.facts.get(number).cloned();
+            record.legal.is_being_asked = found.awaited.contains(number);
         }
     }
     Ok(())

@@ -10,7 +10,11 @@ use entities::{
     values::{E164, Env, Moment},
 };
 use rules::{commit::Commit, effect::Hint, law::facts::ReassignedFact};
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+    time::Duration,
+};
 
 const DAY: Duration = Duration::from_secs(24 * 3600);
 
@@ -24,6 +28,15 @@ pub struct InDoubt {
     pub max_age_days: u32,
 }
 
+/// What is known of whose numbers are now.
+#[derive(Debug, Default)]
+pub struct Answers {
+    /// None of what is not known.
+    pub facts: BTreeMap<E164, ReassignedFact>,
+    /// Those that somebody is being asked about now: the answer comes within seconds.
+    pub awaited: BTreeSet<E164>,
+}
+
 impl Registers {
     /// Was each of these numbers given to somebody else since its person agreed to be called? What nobody has answered yet, or longer
     /// ago than the rules or the setting allow, is asked for; there is no fact of what is not known. With test keys nobody outside is
@@ -34,7 +47,7 @@ impl Registers {
         deps: &Deps,
         (tenant, env): (TenantId, Env),
         asked: &[InDoubt],
-    ) -> Result<BTreeMap<E164, ReassignedFact>> {
+    ) -> Result<Answers> {
         let now = deps.clock.now();
         if env == Env::Test {
             let facts = asked.iter().map(|InDoubt { number, since, .. }| {
@@ -45,7 +58,10 @@ impl Registers {
                 };
                 (number.clone(), fact)
             });
-            return Ok(facts.collect());
+            return Ok(Answers {
+                facts: facts.collect(),
+                ..Answers::default()
+            });
         }
         let numbers: Vec<E164> = asked.iter().map(|in_doubt| in_doubt.number.clone()).collect();
         let known = reassigned::of_numbers(&deps.db.read, (tenant, env), &numbers).await?;
@@ -67,10 +83,15 @@ impl Registers {
                 facts.insert(number.clone(), fact(row));
             }
         }
-        if !missing.is_empty() && self.questions.add(tenant, missing, now) {
-            ask(deps, tenant);
+        let mut awaited = BTreeSet::new();
+        if !missing.is_empty() {
+            let numbers: Vec<E164> = missing.iter().map(|(number, _)| number.clone()).collect();
+            if self.questions.add(tenant, missing, now) {
+                ask(deps, tenant);
+                awaited.extend(numbers);
+            }
         }
-        Ok(facts)
+        Ok(Answers { facts, awaited })
     }
 }
 

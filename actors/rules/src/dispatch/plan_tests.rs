@@ -1,9 +1,12 @@
-//! What one plan decides, line by line. Beside it: whom it takes first, what a round holds, what the wall clock forbids, what the
-//! two envs share, what a queue hands on to the next, and what holds for every tenant, whatever its campaigns want.
+//! What one plan decides, line by line. Beside it: whom it takes first, whom the law holds back, what a round holds, what the wall
+//! clock forbids, what the two envs share, what a queue hands on to the next, and what holds for every tenant, whatever its campaigns
+//! want.
 #[path = "plan_tests/brakes.rs"]
 mod brakes;
 #[path = "plan_tests/envs.rs"]
 mod envs;
+#[path = "plan_tests/held.rs"]
+mod held;
 #[path = "plan_tests/keys.rs"]
 mod keys;
 #[path = "plan_tests/messages.rs"]

@@ -63,6 +63,8 @@ pub struct LegalRecord {
     /// What was there when they were looked into; none: no rule names any.
     pub seen: Option<Arc<Seen>>,
     pub reassigned: Option<ReassignedFact>,
+    /// Whose the number is now is being asked: the answer comes within seconds.
+    pub is_being_asked: bool,
     /// The newest of each cause.
     pub rests: Vec<RestFact>,
 }

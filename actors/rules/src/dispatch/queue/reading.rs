@@ -20,10 +20,20 @@ const HELD_SECONDS: i64 = 30;
 /// Of each group so many are put off meanwhile, for so long.
 const PUT_OFF: usize = 16;
 const ASKED_AGAIN_SECONDS: i64 = 1800;
+/// So long, where an answer about the number comes meanwhile.
+const ANSWERED_SECONDS: i64 = 5;
 
 /// Until somebody mends what the law wants of whoever calls.
 fn is_held(candidate: &Candidate) -> bool {
     candidate.verdict == Verdict::Wait(None) && candidate.rule.is_some_and(Rule::is_of_the_law)
+}
+
+/// When somebody whom that rule holds back is looked at again. `is_being_asked`: whose the number is now.
+fn asked_again(rule: Option<Rule>, is_being_asked: bool, now: Moment) -> Moment {
+    match rule {
+        Some(Rule::Reassigned) if is_being_asked => now.plus_seconds(ANSWERED_SECONDS),
+        _ => now.plus_seconds(ASKED_AGAIN_SECONDS),
+    }
 }
 
 impl Queue {
@@ -98,10 +108,11 @@ impl Queue {
                 && let Some(rule) = held.first().and_then(|candidate| candidate.rule)
             {
                 group.hold(now.plus_seconds(HELD_SECONDS), rule);
-                // Those behind them, if there are any, may be reached: some are put off, so that the others come to the front.
+                // Those behind them, if there are any, may be reached: some are put off, so that the others come to the front. Whether
+                // anybody answers is seen when they are read again.
                 held.truncate(if exhausted { 0 } else { PUT_OFF });
                 fresh.extend(held.into_iter().map(|candidate| Candidate {
-                    verdict: Verdict::Wait(Some(now.plus_seconds(ASKED_AGAIN_SECONDS))),
+                    verdict: Verdict::Wait(Some(asked_again(candidate.rule, true, now))),
                     ..candidate
                 }));
             }
@@ -195,7 +206,7 @@ impl Queue {
     }
 
     /// The first rule that does not let it be reached now. `record`, and what the law says of it.
-    fn first_no(
+    pub(in crate::dispatch) fn first_no(
         &self,
         contact: &Contact,
         (record, judged): (&ContactRecord, Option<&Judged>),
@@ -221,7 +232,8 @@ impl Queue {
         match found {
             // Its time had come once, or nobody knows when its hours open.
             Some((rule, Verdict::Wait(None))) if rule == Rule::Hours || rule.is_of_the_law() && !is_fresh => {
-                Some((rule, Verdict::Wait(Some(now.plus_seconds(ASKED_AGAIN_SECONDS)))))
+                let until = asked_again(Some(rule), record.legal.is_being_asked, now);
+                Some((rule, Verdict::Wait(Some(until))))
             }
             found => found,
         }
