@@ -133,7 +133,7 @@ async fn ask_all(deps: &Deps, tenant: TenantId) -> Result<()> {
         let answers = match answers {
             Ok(answers) => answers,
             Err(failure) => {
-                questions.failed(tenant, deps.clock.now());
+                questions.failed(tenant, some.len(), deps.clock.now());
                 tracing::warn!(%failure, "reassigned numbers cannot be looked up: calls that need it are held back");
                 metrics::counter!("callboard_reassigned_lookups_total", "result" => "failed").increment(1);
                 break;

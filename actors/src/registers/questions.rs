@@ -34,7 +34,7 @@ struct Waiting {
     /// Failures in a row, and until when nothing is asked because of them.
     failures: u32,
     not_before: Option<Moment>,
-    /// The day, counted from 1970, and how many were asked for in it.
+    /// The day, counted from 1970, and how many were asked for in it; those that nobody has answered are not among them.
     day: i64,
     asked: usize,
     /// It is in the log that no more are asked for in that day.
@@ -130,14 +130,17 @@ impl Questions {
         }
     }
 
-    /// Nobody answers: for that workspace nothing is asked for a while, and nothing is kept until then.
-    pub fn failed(&self, tenant: TenantId, now: Moment) {
+    /// Nobody answers so many questions, which do not count: for that workspace nothing is asked for a while, and nothing is kept until
+    /// then.
+    pub fn failed(&self, tenant: TenantId, count: usize, now: Moment) {
         let mut waiting = self.lock();
         let of_tenant = waiting.entry(tenant).or_default();
         let pause = PAUSE_SECONDS << of_tenant.failures.min(10);
         of_tenant.failures += 1;
         of_tenant.not_before = Some(now.plus_seconds(pause.min(LONGEST_PAUSE_SECONDS)));
         of_tenant.numbers.clear();
+        // Where a day has begun meanwhile nothing was asked for in it yet: of a workspace one batch at a time is under way.
+        of_tenant.asked = of_tenant.asked.saturating_sub(count);
     }
 }
 
@@ -197,7 +200,7 @@ mod tests {
         let ask = |now| questions.add(tenant(1), [(number(1), at(0))], at(now));
         assert!(ask(0));
         assert!(questions.add(tenant(2), [(number(2), at(0))], at(0)));
-        questions.failed(tenant(1), at(0));
+        questions.failed(tenant(1), 0, at(0));
         assert!(
             questions.take(tenant(1), at(0)).is_empty(),
             "it is asked for again by whoever waits"
@@ -205,10 +208,10 @@ mod tests {
         assert_eq!((ask(29), ask(30)), (false, true));
         assert!(questions.add(tenant(2), [], at(0)), "nobody else is held up");
         assert_eq!(questions.take(tenant(2), at(0)).len(), 1);
-        questions.failed(tenant(1), at(30));
+        questions.failed(tenant(1), 0, at(30));
         assert_eq!((ask(89), ask(90)), (false, true));
         for _ in 0..100 {
-            questions.failed(tenant(1), at(90));
+            questions.failed(tenant(1), 0, at(90));
         }
         assert_eq!((ask(689), ask(690)), (false, true));
         questions.answered(tenant(1));
@@ -228,6 +231,39 @@ mod tests {
         assert!(!questions.add(tenant(1), all(), at(0)), "a clock that is set back");
         assert!(questions.add(tenant(1), all(), next));
         assert_eq!(questions.take(tenant(1), next).len(), AT_ONCE);
+    }
+
+    /// A provider that is down all day does not use up what may be asked for once it is back.
+    #[test]
+    fn what_nobody_answers_does_not_count() {
+        let questions = asked(300);
+        let all = || (0..400).map(|n| (number(n), at(0)));
+        for time in 0..100 {
+            let now = at(86_400 + time * 660);
+            assert!(questions.add(tenant(1), all(), now), "{time}");
+            let taken = questions.take(tenant(1), now).len();
+            assert_eq!(taken, AT_ONCE);
+            questions.failed(tenant(1), taken, now);
+        }
+        let back = at(86_400 + 100 * 660);
+        assert!(questions.add(tenant(1), all(), back));
+        let first = questions.take(tenant(1), back).len();
+        questions.answered(tenant(1));
+        let second = questions.take(tenant(1), back).len();
+        assert_eq!((first, second), (AT_ONCE, 300 - AT_ONCE));
+        // The first batch was answered, and stays counted.
+        questions.failed(tenant(1), second, back);
+        let later = back.plus_seconds(30);
+        assert!(questions.add(tenant(1), all(), later));
+        assert_eq!(questions.take(tenant(1), later).len(), 300 - AT_ONCE);
+        // Of a day that has ended.
+        let next = at(2 * 86_400);
+        assert!(questions.add(tenant(1), [], next));
+        questions.failed(tenant(1), 300 - AT_ONCE, next);
+        let next = next.plus_seconds(60);
+        assert!(questions.add(tenant(1), all(), next));
+        let taken = [0; 3].map(|_| questions.take(tenant(1), next).len());
+        assert_eq!(taken, [AT_ONCE, 300 - AT_ONCE, 0]);
     }
 
     #[test]
