@@ -1,5 +1,10 @@
 //! The law around an attempt: what it is, what is known of the people, and what is written of it.
-use crate::{caller_facts::caller_facts, deps::Deps, registers::asking::InDoubt, session::caller_id};
+use crate::{
+    caller_facts::caller_facts,
+    deps::Deps,
+    registers::asking::{InDoubt, Unanswered},
+    session::caller_id,
+};
 use entities::{
     Error, Result,
     agent::{self, Definition},
@@ -315,13 +320,13 @@ impl Asked {
 }
 
 /// Adds to what is known of these people what the law's rules are asked with: consents, rests, registers, and whose the number is
-/// now. One look-up of each for all of them.
+/// now. One look-up of each for all of them. `unanswered`: whoever only looks has nobody outside asked.
 #[boxed]
 pub async fn learn(
     deps: &Deps,
     owner: (TenantId, Env),
     legal: &LegalTerms,
-    asked: &[Asked],
+    (asked, unanswered): (&[Asked], Unanswered),
     (people, now): (&mut BTreeMap<Address, ContactRecord>, Moment),
 ) -> Result<()> {
     let db = &deps.db.read;
@@ -353,7 +358,7 @@ pub async fn learn(
             }
         }
     }
-    reassigned(deps, owner, legal, asked, (people, now)).await
+    reassigned(deps, owner, legal, (asked, unanswered), (people, now)).await
 }
 
 /// The registers that any rule names for any of them.
@@ -383,7 +388,7 @@ async fn reassigned(
     deps: &Deps,
     owner: (TenantId, Env),
     legal: &LegalTerms,
-    asked: &[Asked],
+    (asked, unanswered): (&[Asked], Unanswered),
     (people, now): (&mut BTreeMap<Address, ContactRecord>, Moment),
 ) -> Result<()> {
     let mut wanted = Vec::new();
@@ -404,7 +409,7 @@ async fn reassigned(
     if wanted.is_empty() {
         return Ok(());
     }
-    let found = deps.registers.reassigned(deps, owner, &wanted).await?;
+    let found = deps.registers.reassigned(deps, owner, &wanted, unanswered).await?;
     for asked in asked {
         if let (Some(record), Some(number)) = (people.get_mut(&asked.address), asked.e164()) {
             record.legal.reassigned = found.facts.get(number).cloned();

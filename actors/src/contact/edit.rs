@@ -5,6 +5,7 @@ use crate::{
     facts,
     legal::{self, Asked},
     people::{People, people},
+    registers::asking::Unanswered,
     shell::Stored,
 };
 use entities::{
@@ -307,7 +308,8 @@ pub async fn eligibility(deps: &Deps, target: Target) -> Result<Eligibility> {
     let mut record = ContactRecord::default();
     if let Some(at) = at {
         let asked = Asked::of(&contact, at.clone());
-        legal::learn(deps, owner, &legal, std::slice::from_ref(&asked), (&mut people, now)).await?;
+        let only = (std::slice::from_ref(&asked), Unanswered::Leave);
+        legal::learn(deps, owner, &legal, only, (&mut people, now)).await?;
         record = people.remove(&at).unwrap_or_default();
         let verdict = legal.judged(asked.whom(), &record, None, now);
         let behind_ms = deps.clock.times().behind_ms();

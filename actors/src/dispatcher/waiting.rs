@@ -7,6 +7,7 @@ use crate::{
     deps::Deps,
     legal::{self, Asked},
     people::{People, people},
+    registers::asking::Unanswered,
 };
 use entities::{
     Result, boxed,
@@ -164,7 +165,7 @@ async fn known(
     };
     let mut people = people(deps, &deps.db.read, whose, vec![whom.clone()], now).await?;
     let asked = Asked::called(whom.clone(), &row.person(), row.timezone);
-    let all = std::slice::from_ref(&asked);
+    let all = (std::slice::from_ref(&asked), Unanswered::Ask);
     legal::learn(deps, whose.owner, legal, all, (&mut people, now)).await?;
     let mut record = people.remove(&whom).unwrap_or_default();
     let judged = legal.judged(asked.whom(), &record, row.from_number.as_ref(), at);

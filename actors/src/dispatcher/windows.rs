@@ -4,6 +4,7 @@ use crate::{
     deps::Deps,
     legal::{self, Asked},
     people::{People, people},
+    registers::asking::Unanswered,
 };
 use entities::{
     Result, boxed,
@@ -102,7 +103,8 @@ impl Reading<'_> {
                 .iter()
                 .filter_map(|contact| Some((contact, queue.address_of(contact)?)));
             let known: Vec<_> = known.map(|(contact, address)| Asked::of(contact, address)).collect();
-            legal::learn(self.deps, whose.owner, legal, &known, (&mut people, self.now)).await?;
+            let all = (&*known, Unanswered::Ask);
+            legal::learn(self.deps, whose.owner, legal, all, (&mut people, self.now)).await?;
         }
         Ok(queue.judged(contacts, &people, self.now, self.so))
     }

@@ -4,6 +4,7 @@ use crate::{
     deps::Deps,
     legal::{self, Asked, Matter},
     people::{People, people},
+    registers::asking::Unanswered,
 };
 use entities::{
     Error, Result,
@@ -113,7 +114,8 @@ async fn judged<M: Sendable>(deps: &Deps, row: &M, at: Moment) -> Result<Option<
     let now = deps.clock.now();
     let mut known = people(deps, db, whose, vec![address.clone()], now).await?;
     let asked = Asked::called(address.clone(), &person, None);
-    legal::learn(deps, owner, &terms, std::slice::from_ref(&asked), (&mut known, now)).await?;
+    let only = (std::slice::from_ref(&asked), Unanswered::Ask);
+    legal::learn(deps, owner, &terms, only, (&mut known, now)).await?;
     let record = known.remove(&address).unwrap_or_default();
     let judged = terms.judged(asked.whom(), &record, row.shows().as_ref(), at);
     Ok(Some((terms, judged)))

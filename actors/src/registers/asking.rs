@@ -37,16 +37,26 @@ pub struct Answers {
     pub awaited: BTreeSet<E164>,
 }
 
+/// What is done about numbers of which nobody has answered yet, or too long ago.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unanswered {
+    /// They are asked for, which costs the operator money.
+    Ask,
+    /// Somebody only looks: they stay open.
+    Leave,
+}
+
 impl Registers {
     /// Was each of these numbers given to somebody else since its person agreed to be called? What nobody has answered yet, or longer
-    /// ago than the rules or the setting allow, is asked for; there is no fact of what is not known. With test keys nobody outside is
-    /// asked: the answer is no.
+    /// ago than the rules or the setting allow, is asked for if that is wanted; there is no fact of what is not known. With test keys
+    /// nobody outside is asked: the answer is no.
     #[boxed]
     pub async fn reassigned(
         &self,
         deps: &Deps,
         (tenant, env): (TenantId, Env),
         asked: &[InDoubt],
+        unanswered: Unanswered,
     ) -> Result<Answers> {
         let now = deps.clock.now();
         if env == Env::Test {
@@ -84,7 +94,7 @@ impl Registers {
             }
         }
         let mut awaited = BTreeSet::new();
-        if !missing.is_empty() {
+        if unanswered == Unanswered::Ask && !missing.is_empty() {
             let numbers: Vec<E164> = missing.iter().map(|(number, _)| number.clone()).collect();
             if self.questions.add(tenant, missing, now) {
                 ask(deps, tenant);

@@ -6,6 +6,7 @@ use crate::{
     holds,
     legal::{self, Asked},
     people::{People, people},
+    registers::asking::Unanswered,
 };
 use entities::{
     Error, Result, api_key, boxed,
@@ -77,7 +78,8 @@ pub async fn check(deps: &Deps, row: Model, language: &str, if_closed: IfClosed)
     let starts = row.scheduled_at.map_or(now, |at| at.max(now));
     let legal = legal::of_call(deps, db, &row, language).await?;
     let asked = Asked::called(whom.clone(), &row.person(), row.timezone);
-    legal::learn(deps, owner, &legal, std::slice::from_ref(&asked), (&mut people, now)).await?;
+    let only = (std::slice::from_ref(&asked), Unanswered::Ask);
+    legal::learn(deps, owner, &legal, only, (&mut people, now)).await?;
     if let Some(known) = people.remove(&whom) {
         record = known;
     }

@@ -7,7 +7,7 @@ use crate::{
         seconds,
     },
 };
-use actors::registers::asking::InDoubt;
+use actors::registers::asking::{InDoubt, Unanswered};
 use entities::{
     ids::TenantId,
     reassigned::ReassignedAnswer,
@@ -347,7 +347,7 @@ on_both! {
         let ask_within = async |world: &World, env: Env, text: &str, since: Moment, max_age_days: u32| {
             let deps = world.deps();
             let asked = [InDoubt { number: number(text), since, max_age_days }];
-            let facts = deps.registers.reassigned(deps, (tenant.id, env), &asked).await.unwrap().facts;
+            let facts = deps.registers.reassigned(deps, (tenant.id, env), &asked, Unanswered::Ask).await.unwrap().facts;
             world.settle().await;
             facts.get(&asked[0].number).map(|fact| (fact.answer, fact.since))
         };

@@ -9,6 +9,7 @@ use crate::{
     deps::Deps,
     legal::{self, Asked},
     people::{People, people},
+    registers::asking::Unanswered,
 };
 use entities::{
     Result, boxed,
@@ -188,7 +189,8 @@ impl List<'_> {
         let asked: Vec<Asked> = each
             .filter_map(|(contact, address)| Some(Asked::of(contact, address.clone()?)))
             .collect();
-        legal::learn(self.deps, whom.owner, self.legal, &asked, (&mut known, self.now)).await?;
+        let all = (&*asked, Unanswered::Leave);
+        legal::learn(self.deps, whom.owner, self.legal, all, (&mut known, self.now)).await?;
         let mut asked = asked.iter();
         for (contact, address) in page.into_iter().zip(addresses) {
             let record = address.as_ref().and_then(|address| known.get(address)).cloned();

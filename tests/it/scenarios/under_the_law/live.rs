@@ -3,7 +3,13 @@ use super::{CALLER, SELLER, consent, introduce, mid_morning, number, proof, revo
 use crate::{
     on_both,
     scenarios::messages::{PERSON, live, sms, status, text, with_provider},
-    world::{Api, Tenant, World, minutes, seconds, smtp::Smtp, twilio::Twilio},
+    world::{
+        Api, Tenant, World, minutes,
+        reassigned_server::{self, ReassignedServer},
+        seconds,
+        smtp::Smtp,
+        twilio::Twilio,
+    },
 };
 use actors::session::intake::{self, IfClosed};
 use entities::{Error, ids::AgentId, session::Model as Session, values::Env};
@@ -170,6 +176,31 @@ on_both! {
         // Nobody who takes opt-outs answers it any more.
         tenant.api.patch(&shown, json!({ "agent_id": null })).await.ok();
         refused("everywhere.caller").await;
+    }
+
+    /// Each look-up of a reassigned number is paid for.
+    async fn whoever_only_looks_has_nobody_asked(world: &mut World) {
+        let server = ReassignedServer::start();
+        let settings = [("reassigned_url", json!(server.url)), ("reassigned_api_key", json!(reassigned_server::KEY)), ("law_file", "".into())];
+        world.change_settings(&settings).await;
+        let tenant = world.tenant().await;
+        introduce(world, &tenant).await;
+        let api = live(world, &tenant).await;
+        consent(&api, PERSON, json!({ "given_at": "2027-01-04T12:00:00Z" })).await;
+        let made = api.post("/v1/campaigns", json!({ "name": "Spring", "agent_id": tenant.agent().await })).await.ok();
+        let path = format!("/v1/campaigns/{}", made["id"].as_str().unwrap());
+        api.post(&format!("{path}/contacts"), json!({ "contacts": [{ "phone_number": PERSON }] })).await.ok();
+        api.post(&format!("{path}/preflight"), json!({})).await.ok();
+        let page = api.get(&format!("{path}/contacts")).await.ok();
+        let contact = page["data"][0]["id"].as_str().unwrap();
+        let shown = api.get(&format!("{path}/contacts/{contact}/eligibility")).await.ok();
+        world.settle().await;
+        assert_eq!(server.take_asked(), [], "{shown}");
+        // A call that is ordered has it asked for.
+        let closed = call(world, &tenant, PERSON).await;
+        assert!(matches!(closed, Err(Error::OutsideCallingHours { .. })), "08:00 in Washington: {closed:?}");
+        world.settle().await;
+        assert_eq!(server.take_asked().len(), 1);
     }
 }
 
