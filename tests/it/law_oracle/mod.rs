@@ -3,7 +3,7 @@
 //!
 //! With more people: `CALLBOARD_TEST_LAW_SEEDS=200`.
 mod calendar;
-mod oracle;
+pub mod oracle;
 mod people;
 
 use calendar::special_days;

@@ -73,12 +73,20 @@ fn limit() -> Duration {
     Duration::from_secs(300 + 2 * races.unwrap_or(0))
 }
 
+/// When clocks begin: a Tuesday, 08:00 in New York.
+const BEGINS: &str = "2027-03-02T13:00:00Z";
+
 /// Runs one scenario on one database. A world that leaves undone work behind fails its test.
 pub fn run(backend: Backend, scenario: impl AsyncFnOnce(&mut World)) {
+    run_from(BEGINS, backend, scenario);
+}
+
+/// The same in a world whose clocks begin at another moment.
+pub fn run_from(begins: &str, backend: Backend, scenario: impl AsyncFnOnce(&mut World)) {
     // Several TLS stacks are linked; the first of many tests chooses.
     let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
     actix_rt::System::new().block_on(async {
-        let Some(mut world) = World::start(backend).await else {
+        let Some(mut world) = World::start(backend, begins).await else {
             return;
         };
         let whole = async {
@@ -139,9 +147,9 @@ pub fn seconds(seconds: u64) -> Duration {
 }
 
 impl World {
-    async fn start(backend: Backend) -> Option<World> {
+    async fn start(backend: Backend, begins: &str) -> Option<World> {
         let database = Database::migrated(backend).await?;
-        let clock = Clock::manual(Moment::parse("2027-03-02T13:00:00Z").unwrap());
+        let clock = Clock::manual(Moment::parse(begins).unwrap());
         let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
         let bind = listener.local_addr().unwrap().to_string();
         let secret_key = runtime::keyring::Keyring::generate();

@@ -1,6 +1,6 @@
 //! The rules of calling where they bind: consents, registers, hours and caps by place, caller ids, dates, and the operator's own file.
 //! From outside, with campaigns of the sandbox that ask for it, and live where nothing has to ring. The clocks begin on Tuesday
-//! 2027-03-02, 08:00 in New York.
+//! 2027-03-02, 08:00 in New York; those of the year, a year before.
 mod callers;
 mod consents;
 mod dates;
@@ -10,6 +10,7 @@ mod live;
 mod operator;
 mod races;
 mod registers;
+mod year;
 
 use crate::world::{Api, Tenant, World, minutes};
 use serde_json::{Value, json};
