@@ -10,6 +10,7 @@ mod hours;
 mod live;
 mod operator;
 mod races;
+mod reassigned;
 mod registers;
 mod year;
 
