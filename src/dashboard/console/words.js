@@ -1880,7 +1880,7 @@ export const words = {
         messages_days: 'SMS and e-mails', imports_days: 'Lists that were read in',
       },
       hints: {
-        sessions_days: 'With transcripts, answers and recordings. At least 8: a number’s calls are counted over a week.',
+        sessions_days: 'With transcripts, answers and recordings. At least 31: the law’s caps look back for 30 days.',
         transcripts_days: 'Empty: as long as the calls.',
         contacts_days: 'The campaign keeps its counts.',
         messages_days: 'At least 8. Empty: as long as this server keeps events.',

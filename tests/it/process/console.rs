@@ -3,6 +3,7 @@ mod agents;
 mod calls;
 mod campaigns;
 mod frame;
+mod law;
 mod lines;
 mod members;
 mod messages;
@@ -40,8 +41,14 @@ impl Drop for Stage {
 }
 
 fn on_stage(test: impl AsyncFnOnce(&mut Stage)) {
+    on_stage_with(&[], test);
+}
+
+/// With settings of its own.
+fn on_stage_with(more: &[(&str, &str)], test: impl AsyncFnOnce(&mut Stage)) {
     on(Backend::Sqlite, async |place| {
-        let settings = [("CALLBOARD_SANDBOX_SPEED", SPEED), ("CALLBOARD_VOICE", "tones")];
+        let usual = [("CALLBOARD_SANDBOX_SPEED", SPEED), ("CALLBOARD_VOICE", "tones")];
+        let settings = [&usual[..], more].concat();
         let agent = json!({ "name": "Ann", "prompt": "x", "first_message": "Hello, this is Ann.", "max_duration_seconds": 7200,
             "brain": { "mode": "scripted", "replies": vec![json!({ "say": "I write that down." }); 60] } });
         play(place, Microphone::Missing, (&settings, agent), test).await;
@@ -119,6 +126,46 @@ fn shows(words: &str) -> String {
         json!(words)
     )
 }
+
+/// It is drawn, and not only there: a dialog opens a moment later.
+fn is_seen(selector: &str) -> String {
+    format!(
+        "document.querySelector({}).getClientRects().length > 0",
+        json!(selector)
+    )
+}
+
+/// Puts a value in the place of what is in a field.
+async fn fill(page: &Page, selector: &str, value: &str) {
+    let script = format!(
+        "(() => {{
+            const it = document.querySelector({0});
+            it.value = {1};
+            for (const kind of ['input', 'change']) it.dispatchEvent(new Event(kind, {{ bubbles: true }}));
+            return it.value;
+        }})()",
+        json!(selector),
+        json!(value)
+    );
+    page.until(&is_seen(selector)).await;
+    assert_eq!(page.value(&script).await, value, "{selector}");
+}
+
+/// Writes into a field that may be still to come.
+async fn write(page: &Page, selector: &str, text: &str) {
+    page.until(&is_seen(selector)).await;
+    page.write(selector, text).await;
+}
+
+/// A cell of a table has these words.
+fn has_cell(words: &str) -> String {
+    format!(
+        "[...document.querySelectorAll('td')].some((cell) => cell.innerText.includes({}))",
+        json!(words)
+    )
+}
+
+const NO_DIALOG: &str = "document.querySelector('dialog[open]') === null";
 
 /// A button or a link with these words, in a dialog if one is open, gets an id of its own and is pressed.
 async fn press(page: &Page, words: &str) {

@@ -20,7 +20,7 @@ pub struct Known {
     pub source: &'static str,
 }
 
-pub const KNOWN: [Known; 6] = [
+pub const KNOWN: [Known; 9] = [
     Known {
         name: "us_dnc",
         title: "the National Do Not Call Registry of the United States",
@@ -68,6 +68,30 @@ pub const KNOWN: [Known; 6] = [
         max_age_days: 30,
         by_area_code: false,
         source: "Do Not Call Register Act 2006: 30 days",
+    },
+    Known {
+        name: "fr_bloctel",
+        title: "the Bloctel list of France, which was asked until 10 August 2026",
+        country: "FR",
+        max_age_days: 30,
+        by_area_code: false,
+        source: "Code de la consommation, L223-1: 30 days",
+    },
+    Known {
+        name: "es_robinson",
+        title: "the Lista Robinson of Spain",
+        country: "ES",
+        max_age_days: 30,
+        by_area_code: false,
+        source: "LOPDGDD, art. 23; 30 days are ours",
+    },
+    Known {
+        name: "in_dlt",
+        title: "the consents on the DLT platforms of India",
+        country: "IN",
+        max_age_days: 30,
+        by_area_code: false,
+        source: "TCCCPR 2018; 30 days are ours",
     },
 ];
 
@@ -188,6 +212,18 @@ mod tests {
             assert_eq!(check_name(name).is_ok(), fits, "{name}");
         }
         assert!(KNOWN.iter().all(|known| check_name(known.name).is_ok()));
+    }
+
+    /// Owners are told when a copy is too old for the rules, not later.
+    #[test]
+    fn every_register_of_the_pack_is_known_with_its_age() {
+        for rule in &crate::law::pack().rules {
+            let crate::law::Says::Register { name, max_age_days, .. } = &rule.says else {
+                continue;
+            };
+            let age = known(name).map(|known| known.max_age_days);
+            assert_eq!(age, Some(*max_age_days), "{name}, of {}", rule.id);
+        }
     }
 
     #[test]

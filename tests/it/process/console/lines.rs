@@ -2,46 +2,6 @@
 use super::*;
 use crate::world::registrar::Registrar;
 
-/// It is drawn, and not only there: a dialog opens a moment later.
-fn is_seen(selector: &str) -> String {
-    format!(
-        "document.querySelector({}).getClientRects().length > 0",
-        json!(selector)
-    )
-}
-
-/// Puts a value in the place of what is in a field.
-async fn fill(page: &Page, selector: &str, value: &str) {
-    let script = format!(
-        "(() => {{
-            const it = document.querySelector({0});
-            it.value = {1};
-            for (const kind of ['input', 'change']) it.dispatchEvent(new Event(kind, {{ bubbles: true }}));
-            return it.value;
-        }})()",
-        json!(selector),
-        json!(value)
-    );
-    page.until(&is_seen(selector)).await;
-    assert_eq!(page.value(&script).await, value, "{selector}");
-}
-
-/// Writes into a field that may be still to come.
-async fn write(page: &Page, selector: &str, text: &str) {
-    page.until(&is_seen(selector)).await;
-    page.write(selector, text).await;
-}
-
-/// A cell of a table has these words.
-fn has_cell(words: &str) -> String {
-    format!(
-        "[...document.querySelectorAll('td')].some((cell) => cell.innerText.includes({}))",
-        json!(words)
-    )
-}
-
-const NO_DIALOG: &str = "document.querySelector('dialog[open]') === null";
-
 /// Chooses a file as spreadsheets write it: in UTF-16, with semicolons.
 async fn choose_file(page: &Page, text: &str) {
     let script = format!(
