@@ -28,6 +28,7 @@ fn some_of_a_window_that_is_held_are_put_off() {
             contact,
             verdict: Verdict::Wait(None),
             rule: Some(rule),
+            law_rule: None,
             judged: None,
         });
         let held: Vec<Candidate> = held.collect();
