@@ -7,6 +7,7 @@ use super::{
     rule::{LawRule, Says},
 };
 use chrono::{NaiveDate, TimeDelta};
+use entities::law::DisclosureKind;
 
 /// A blackout is a stretch of days, not for ever.
 const LONGEST_BLACKOUT: TimeDelta = TimeDelta::days(366);
@@ -105,30 +106,13 @@ fn of_saying(says: &Says, pack: &Pack) -> Option<String> {
             wrong.map(|prefix| format!("`{prefix}` must be + and the first digits of numbers"))
         }
         Says::Identity { fields } => fields.is_empty().then(|| "`fields` must name at least one".to_owned()),
-        Says::Disclosure { what, within_ms, .. } => {
-            if within_ms.is_some_and(|ms| ms < SOONEST_MS) {
-                return Some(format!(
-                    "`within_ms` must be at least {SOONEST_MS}: a sentence takes that long"
-                ));
-            }
-            what.is_empty().then(|| "`what` must name at least one".to_owned())
-        }
+        Says::Disclosure { what, within_ms, .. } => of_disclosure(what, *within_ms),
         Says::Abandonment {
             limit_permille,
             brake_permille,
             hours,
             first_sound_ms,
-        } => {
-            if !matches!(hours, 24 | 720) {
-                return Some("`hours` must be 24 or 720".to_owned());
-            }
-            if *first_sound_ms != FIRST_SOUND_MS {
-                return Some(format!(
-                    "`first_sound_ms` must be {FIRST_SOUND_MS}: that is what is measured"
-                ));
-            }
-            (brake_permille > limit_permille).then(|| "`brake_permille` must not be above the limit".to_owned())
-        }
+        } => of_abandonment((*limit_permille, *brake_permille), *hours, *first_sound_ms),
         Says::Ring { least_seconds } => {
             (!(1..=60).contains(least_seconds)).then(|| "`least_seconds` must be 1 to 60".to_owned())
         }
@@ -143,6 +127,27 @@ fn of_saying(says: &Says, pack: &Pack) -> Option<String> {
         | Says::Marking {}
         | Says::Registration { .. } => None,
     }
+}
+
+fn of_disclosure(what: &[DisclosureKind], within_ms: Option<u32>) -> Option<String> {
+    if within_ms.is_some_and(|ms| ms < SOONEST_MS) {
+        return Some(format!(
+            "`within_ms` must be at least {SOONEST_MS}: a sentence takes that long"
+        ));
+    }
+    what.is_empty().then(|| "`what` must name at least one".to_owned())
+}
+
+fn of_abandonment((limit, brake): (u32, u32), hours: u32, first_sound_ms: u32) -> Option<String> {
+    if !matches!(hours, 24 | 720) {
+        return Some("`hours` must be 24 or 720".to_owned());
+    }
+    if first_sound_ms != FIRST_SOUND_MS {
+        return Some(format!(
+            "`first_sound_ms` must be {FIRST_SOUND_MS}: that is what is measured"
+        ));
+    }
+    (brake > limit).then(|| "`brake_permille` must not be above the limit".to_owned())
 }
 
 fn is_prefix(text: &str) -> bool {

@@ -23,7 +23,7 @@ fn the_law_is_asked_about_anybody_and_the_workspace_says_who_it_is() {
         assert_eq!(identity["callback_number"], "+12025550123");
 
         // Source: loi 2025-594, art. 16: the day before, and the day.
-        for (day, rule) in [("2026-08-10", "eu.consent.voice"), ("2026-08-11", "fr.optin")] {
+        for (day, rule) in [("2026-08-10", "fr.machines"), ("2026-08-11", "fr.optin")] {
             fill(&page, "[name=whom]", "+33612345678").await;
             fill(&page, "[name=at]", day).await;
             press(&page, "Ask").await;
