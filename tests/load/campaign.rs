@@ -21,7 +21,7 @@ pub async fn run(contacts: usize, database: String) {
 
     let name = name_of(&database);
     println!("\n{name}: {contacts} contacts at full speed");
-    let campaign = draft(&api, json!({ "agent_id": agent }), numbers(contacts)).await;
+    let campaign = draft(&api, json!({ "agent_id": agent }), (0..contacts).map(somebody)).await;
     let speed = at_full_speed(&service, &receiver, &api, &campaign, contacts).await;
     println!(
         "  contacts through their calls              {:>10.0} /s",
@@ -48,7 +48,7 @@ pub async fn run(contacts: usize, database: String) {
     let calls = 500;
     println!("\n{name}: {calls} contacts at 50 calls/s");
     let plan = json!({ "agent_id": agent, "pacing": { "calls_per_second": 50 } });
-    let campaign = draft(&api, plan, numbers(calls)).await;
+    let campaign = draft(&api, plan, (0..calls).map(somebody)).await;
     let started = Instant::now();
     api.post(&format!("{campaign}/start"), json!({})).await;
     finished(&service, &api, &campaign).await;
@@ -60,12 +60,13 @@ pub async fn run(contacts: usize, database: String) {
     service.stop().await;
 }
 
-fn numbers(contacts: usize) -> impl Iterator<Item = String> {
-    (0..contacts).map(|n| format!("+1500{}0", 200_000 + n))
+/// Somebody of whom nothing but a number is known; `n` is below 100,000.
+pub fn somebody(n: usize) -> Value {
+    json!({ "phone_number": format!("+1500{}0", 200_000 + n) })
 }
 
 /// A campaign with its contacts, as fast as can be if nothing else is said, not started; answers its path.
-pub async fn draft(api: &Api, more: Value, numbers: impl Iterator<Item = String>) -> String {
+pub async fn draft(api: &Api, more: Value, people: impl Iterator<Item = Value>) -> String {
     let mut plan = json!({ "name": "Load", "pacing": { "calls_per_second": 10_000 } });
     for (name, value) in more.as_object().expect("fields") {
         plan[name] = value.clone();
@@ -74,7 +75,7 @@ pub async fn draft(api: &Api, more: Value, numbers: impl Iterator<Item = String>
         "/v1/campaigns/{}",
         api.post("/v1/campaigns", plan).await["id"].as_str().expect("an id")
     );
-    let all: Vec<Value> = numbers.map(|number| json!({ "phone_number": number })).collect();
+    let all: Vec<Value> = people.collect();
     for slice in all.chunks(1000) {
         api.post(&format!("{path}/contacts"), json!({ "contacts": slice }))
             .await;

@@ -2,7 +2,7 @@
 //!
 //! It calls the United Kingdom by this machine's clock: run it on a working day between 9:00 and 20:00 there.
 use super::{
-    campaign::{Speed, at_full_speed, draft},
+    campaign::{Speed, at_full_speed, draft, somebody},
     receiver::Receiver,
     service::{Api, Service, name_of},
 };
@@ -48,7 +48,7 @@ pub async fn run(contacts: usize, database: String) {
     );
     for _ in 0..2 {
         let plan = json!({ "agent_id": agent });
-        let free = draft(&api, plan, (0..contacts).map(|n| format!("+1500{}0", 200_000 + n))).await;
+        let free = draft(&api, plan, (0..contacts).map(somebody)).await;
         told(
             "the law watches, nothing is known of them",
             &at_full_speed(&service, &receiver, &api, &free, contacts).await,
@@ -56,7 +56,12 @@ pub async fn run(contacts: usize, database: String) {
         let plan = json!({
             "agent_id": agent, "seller": SELLER, "from_numbers": [CALLER], "sandbox_law": "enforce",
         });
-        let bound = draft(&api, plan, (0..contacts).map(number)).await;
+        let bound = draft(
+            &api,
+            plan,
+            (0..contacts).map(|n| json!({ "phone_number": number(n), "region": "GB" })),
+        )
+        .await;
         told(
             "the law binds, with consents and a register",
             &at_full_speed(&service, &receiver, &api, &bound, contacts).await,
@@ -75,9 +80,9 @@ fn told(what: &str, speed: &Speed) {
     );
 }
 
-/// The `n`th of the people.
+/// The `n`th of the people who have agreed.
 fn number(n: usize) -> String {
-    format!("+447400{n:06}")
+    format!("+1500{}0", 300_000 + n)
 }
 
 /// Who calls, and what is shown.

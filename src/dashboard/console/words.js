@@ -1243,7 +1243,7 @@ export const words = {
     empty: 'There is no consent yet. Add those that you have, or import a list of them.',
     none: 'No consent matches. A number or an address has to be complete.',
     facts: {
-      name: 'Name', standing: 'Stands for', machine: 'Covers automated voices', free: 'Was no condition of a purchase', method: 'How it was given', page: 'Page',
+      name: 'Name', standing: 'Stands for', machine: 'Covers automated voices', free: 'Not a condition of purchase', method: 'How it was given', page: 'Page',
       ip: 'IP address', contract: 'Contract', expires: 'Expires', used: 'Last used', kept: 'Kept until', recorded: 'Recorded', by: 'By', type: 'Type', added: 'Added',
       sha256: 'SHA-256', request: 'What was asked', answer: 'What was answered',
     },
@@ -1253,7 +1253,7 @@ export const words = {
       number: 'Phone number', numberHint: 'A number without + is read in the workspace’s country.', email: 'E-mail address', name: 'Name', seller: 'Seller',
       sellerHint: 'To whom it was given, as it was written there.', channels: 'For', purposes: 'Purposes', tier: 'Strength',
       tierHint: 'Marketing calls by a machine need a consent in writing in most countries.', machine: 'It names automated calls or artificial voices',
-      machineHint: 'Needed for marketing calls in the United States and the United Kingdom.', free: 'It was no condition of a purchase',
+      machineHint: 'Needed for marketing calls in the United States and the United Kingdom.', free: 'It was not a condition of purchase',
       method: 'How it was given', methodHint: 'Such as: web form, paper and signed, said in a call.', page: 'Page on which it was given', copy: 'What was asked',
       copyHint: 'Word for word, as it was shown or read out. Needed for consents in writing.', contract: 'Contract', contractHint: 'Needed for a running contract.',
       given: 'Given', expires: 'Expires', expiresHint: 'If empty: when it is taken back',

@@ -5,15 +5,14 @@ use chrono_tz::Tz;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 
-/// Countries of which the pack knows only the common rules, their clocks, and numbers there before the last three digits. At any time it
-/// is day in one of them, for two hours at least.
-const PLACES: [(&str, Tz, &str); 6] = [
-    ("NZ", Tz::Pacific__Auckland, "+642112345"),
-    ("JP", Tz::Asia__Tokyo, "+8190123456"),
-    ("AE", Tz::Asia__Dubai, "+971501234"),
-    ("NG", Tz::Africa__Lagos, "+2348031234"),
-    ("BR", Tz::America__Sao_Paulo, "+55119612345"),
-    ("MX", Tz::America__Mexico_City, "+525512345"),
+/// Countries of which the pack knows only the common rules, and their clocks. At any time it is day in one of them, for two hours at least.
+const PLACES: [(&str, Tz); 6] = [
+    ("NZ", Tz::Pacific__Auckland),
+    ("JP", Tz::Asia__Tokyo),
+    ("AE", Tz::Asia__Dubai),
+    ("NG", Tz::Africa__Lagos),
+    ("BR", Tz::America__Sao_Paulo),
+    ("MX", Tz::America__Mexico_City),
 ];
 const CALLER: &str = "+12025550177";
 const SELLER: &str = "Acme Inc.";
@@ -35,8 +34,11 @@ impl Agreed {
                 .with_timezone(zone);
             (10..18).contains(&local.hour())
         };
-        let (region, zone, numbers) = PLACES.into_iter().find(|(_, zone, _)| is_day(zone)).unwrap();
-        let numbers: Vec<String> = (0..people).map(|n| format!("{numbers}{n:03}")).collect();
+        let (region, zone) = PLACES.into_iter().find(|(_, zone)| is_day(zone)).unwrap();
+        let digits = [0, 1, 0, 2];
+        let numbers: Vec<String> = (0..people)
+            .map(|n| format!("+15003{n:05}{}", digits[n % digits.len()]))
+            .collect();
         api.patch("/v1/compliance/identity", json!({ "registered_name": SELLER }))
             .await;
         let trunk = api

@@ -153,6 +153,12 @@ fn killed_while_it_calls(backend: Backend) {
             of("session"),
             of("event"),
         );
+        let is_bound = |line: &&Value| {
+            let body = line["body"].as_str().unwrap_or_default();
+            line["what"] == "attempt" && !body.contains("\"observed\":true")
+        };
+        let bound = evidence.dump.iter().filter(is_bound).count();
+        assert!(bound >= contacts / 8, "{bound} attempts were bound by the law");
         assert!(
             of("session") > contacts && placed > contacts && of("consent") > kills,
             "there was something to look at"
