@@ -26,6 +26,7 @@ use actors::{
 use entities::{Error, lock::Lock};
 use planting::Planted;
 pub(crate) use planting::outbound;
+use rules::law::Law;
 use runtime::clock::Clock;
 use std::{net::TcpListener, sync::Arc, time::Duration};
 use threads::Threads;
@@ -42,6 +43,12 @@ pub struct App {
 impl App {
     /// Opens and migrates the database, starts writer and actors. Everything that was interrupted goes on.
     pub async fn build(settings: Settings, clock: Clock) -> Result<App, CannotStart> {
+        let law = settings.law()?;
+        App::under(law, settings, clock).await
+    }
+
+    /// Under a law of its own: what that costs is measured beside one that says nothing.
+    pub async fn under(law: Arc<Law>, settings: Settings, clock: Clock) -> Result<App, CannotStart> {
         let location = settings.location()?;
         let keyring = Arc::new(settings.keyring()?);
         let threads = Threads::start(settings.threads().io)?;
@@ -62,7 +69,7 @@ impl App {
             after_commits,
             arbiters,
             writer,
-        } = planting::plant(&settings, opened, keyring, &clock, &threads).await?;
+        } = planting::plant(&settings, law, opened, keyring, &clock, &threads).await?;
         let keeper = Keeper::new(&deps, &tree);
         take_up(&deps, &after_commits, keeper.as_ref()).await;
         // Before anything is measured: what has no recorder is lost.

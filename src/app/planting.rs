@@ -27,6 +27,7 @@ use adapters::{
     sms::doors::Sms,
 };
 use media::webrtc::Media;
+use rules::law::Law;
 use rules::limits::Limits;
 use runtime::{
     clock::Clock,
@@ -49,6 +50,7 @@ pub(super) struct Planted {
 
 pub(super) async fn plant(
     settings: &Settings,
+    law: Arc<Law>,
     opened: Opened,
     keyring: Arc<Keyring>,
     clock: &Clock,
@@ -60,7 +62,6 @@ pub(super) async fn plant(
     let handle = threads.handle()?;
     let doors = Doors::of(settings, &keyring, &opened.links, &handle)?;
     let (arbiters, handles) = arbiters(settings.threads().actors);
-    let law = settings.law()?;
     let (deps, tree) = tree::plant(&handles, clock, &opened.fence.leases().clone(), |router| Shared {
         db: opened.db,
         clock: clock.clone(),

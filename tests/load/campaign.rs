@@ -61,7 +61,7 @@ pub async fn run(contacts: usize, database: String) {
 }
 
 /// Somebody of whom nothing but a number is known; `n` is below 100,000.
-pub fn somebody(n: usize) -> Value {
+fn somebody(n: usize) -> Value {
     json!({ "phone_number": format!("+1500{}0", 200_000 + n) })
 }
 

@@ -19,11 +19,12 @@ use entities::{
     values::{Env, Scopes, Text},
 };
 use reqwest::header::{HeaderMap, HeaderValue};
-use rules::commit::Commit;
+use rules::{commit::Commit, law::Law};
 use runtime::clock::Clock;
 use serde_json::Value;
 use std::{
     net::TcpListener,
+    sync::Arc,
     time::{Duration, Instant},
 };
 
@@ -41,6 +42,11 @@ impl Service {
 
     /// With settings of its own.
     pub async fn start_with(database: &str, more: &[(&str, String)]) -> Self {
+        Self::start_under(Law::new(rules::law::pack(), None), database, more).await
+    }
+
+    /// The same under another law than that of the pack.
+    pub async fn start_under(law: Law, database: &str, more: &[(&str, String)]) -> Self {
         let clock = Clock::wall();
         let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a port");
         let bind = listener.local_addr().expect("its address").to_string();
@@ -69,7 +75,9 @@ impl Service {
         ];
         flags.extend(more.iter().cloned());
         let settings = Settings::load(None, &flags).expect("good settings");
-        let app = App::build(settings, clock.clone()).await.expect("the service starts");
+        let app = App::under(Arc::new(law), settings, clock.clone())
+            .await
+            .expect("the service starts");
         let server = app.serve(listener).expect("it listens");
         let handle = server.handle();
         actix_rt::spawn(server);
@@ -115,6 +123,11 @@ impl Service {
         };
         deps.writer.commit(Of::Anybody, commit).await.expect("a commit");
         (tenant.id, Api::new(self.url.clone(), plaintext.to_string()))
+    }
+
+    /// With a key that an earlier service has made in the same database.
+    pub fn api(&self, key: &str) -> Api {
+        Api::new(self.url.clone(), key.to_owned())
     }
 
     pub async fn pause(&self, millis: u64) {
