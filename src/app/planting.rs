@@ -27,8 +27,7 @@ use adapters::{
     sms::doors::Sms,
 };
 use media::webrtc::Media;
-use rules::law::Law;
-use rules::limits::Limits;
+use rules::{law::Law, limits::Limits};
 use runtime::{
     clock::Clock,
     job::Jobs,
