@@ -14,7 +14,7 @@ use entities::{
     dnc::DncChannel,
     ids::{ConsentId, TenantId},
     law::{ConsentTier, Legal},
-    reassigned, rest,
+    legal_identity, reassigned, rest,
     values::{E164, Env, Moment, Place, Zone},
 };
 use rules::{
@@ -53,6 +53,8 @@ pub struct Question {
 pub struct Answer {
     pub facts: Facts,
     pub judgement: Judgement,
+    /// Ids of rules by which somebody has to be registered, and the workspace does not say that it is.
+    pub unregistered: Vec<String>,
 }
 
 /// The law that is in force here.
@@ -80,8 +82,14 @@ pub async fn ask(deps: &Deps, asked: Question) -> Result<Answer> {
             });
         }
     }
-    let judgement = judge(law, &facts);
-    Ok(Answer { facts, judgement })
+    let identity = legal_identity::of(&deps.db.read, asked.owner.0).await?;
+    let named = identity.map(|row| row.registrations).unwrap_or_default();
+    let unregistered = law.unregistered(&facts, |name| named.0.contains_key(name)).into_iter();
+    Ok(Answer {
+        unregistered: unregistered.map(|rule| rule.id.clone()).collect(),
+        judgement: judge(law, &facts),
+        facts,
+    })
 }
 
 /// All that is known before the rules say what else has to be looked up.

@@ -1841,6 +1841,7 @@ export const words = {
       at: (at) => `Asked for ${at}.`, version: (version) => `Law pack ${version}.`,
       hours: (date, zone, open) => `${date} (${zone}): ${open}`, closed: (date, zone) => `${date} (${zone}): closed all day`,
       opens: 'Next opening',
+      warning: (title, mend) => `Not known: ${title}. ${mend}`,
       change: (date) => `The law changes there on ${date}.`, begins: (rules) => `From then on: ${rules}.`, ends: (rules) => `No longer: ${rules}.`,
       rules: 'Rules that are asked', columns: { rule: 'Rule', verdict: 'Verdict', mend: 'What to do' },
       verdict: names({ yes: 'Yes', overridden: 'No, overridden', wait: 'Not yet', never: 'No' }), until: (at) => `until ${at}`,

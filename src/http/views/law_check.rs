@@ -40,6 +40,16 @@ pub struct LawCheckView {
     /// When the law of the place changes next, as far as the pack knows.
     pub next_change: Option<LawChangeView>,
     pub pack_version: String,
+    /// What nobody but you can know, and what your identity does not say: nothing is barred by it.
+    pub warnings: Vec<LawWarningView>,
+}
+
+/// A registration that the law asks for.
+#[derive(Serialize, JsonSchema)]
+pub struct LawWarningView {
+    pub rule: String,
+    pub title: String,
+    pub mend: String,
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -130,6 +140,22 @@ impl LawCheckView {
             next_opening_at: everywhere.next_opening(facts.at, room_ms),
             next_change: LawChangeView::after(law, facts),
             pack_version: law.pack.version.clone(),
+            warnings: answer
+                .unregistered
+                .iter()
+                .map(|rule| LawWarningView::of(law, rule))
+                .collect(),
+        }
+    }
+}
+
+impl LawWarningView {
+    fn of(law: &Law, rule: &str) -> Self {
+        let (title, mend) = law.told(rule);
+        LawWarningView {
+            rule: rule.to_owned(),
+            title: title.to_owned(),
+            mend: mend.to_owned(),
         }
     }
 }

@@ -91,6 +91,16 @@ on_both! {
         assert_eq!(unknown["allowed"], false, "{unknown:#}");
         world.advance(seconds(2)).await;
 
+        // Whether somebody is registered nobody knows but they: it is a warning until they say so.
+        let warned = async || {
+            let texas = ask(api, "region=US-TX&consent=express_written").await.ok();
+            texas["warnings"].as_array().unwrap().iter().map(|one| one["rule"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+        };
+        assert_eq!(warned().await, ["us.attestation", "us-tx.registration"]);
+        let registered = json!({ "registrations": { "texas_telephone_solicitation": "TX-2026-118" } });
+        api.patch("/v1/compliance/identity", registered).await.ok();
+        assert_eq!(warned().await, ["us.attestation"]);
+
         // It depends on what is thought of, and nothing of that is kept.
         api.patch("/v1/compliance/identity", json!({ "registered_name": "Acme Ltd." })).await.ok();
         let with = ask(api, "region=DE&consent=express_written&at=2026-11-30T10:00:00Z").await.ok();

@@ -134,6 +134,16 @@ impl Law {
         Some(&entry.rule)
     }
 
+    /// The rules in force by which somebody has to be registered under a name that is not among these. Whether that was done nobody knows
+    /// but whoever did it, so they bar nothing.
+    pub fn unregistered<'a>(&'a self, facts: &Facts, is_named: impl Fn(&str) -> bool) -> Vec<&'a LawRule> {
+        let is_missing = |rule: &&LawRule| match &rule.says {
+            Says::Registration { name } => !is_named(name),
+            _ => false,
+        };
+        self.rules_for(facts).into_iter().filter(is_missing).collect()
+    }
+
     /// What that rule says, and who must do what where it says no. Of one that this law does not have: its id.
     pub fn told<'a>(&'a self, id: &'a str) -> (&'a str, &'a str) {
         match self.rule(id) {
