@@ -306,8 +306,9 @@ on_both! {
         seen.sort_unstable();
         seen.dedup();
         assert_eq!((seen.first(), seen.last()), (Some(&0), Some(&5_000)));
-        // Of 500 contacts each there would be ten transactions.
-        assert!(seen.len() > 12, "so few had their turn between two slices: {seen:?}");
+        // The first slices are small, whatever the database does; a quick one comes to slices of 500.
+        let (few, first) = (seen.len() < 8, seen[seen.len() - 2]);
+        assert!(!few && first >= 4_800, "so few had their turn between two slices: {seen:?}");
         assert_eq!(tenant.api.get(&path).await.ok()["counts"]["total"], 5_000);
     }
 }
