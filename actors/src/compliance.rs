@@ -84,7 +84,9 @@ pub async fn ask(deps: &Deps, asked: Question) -> Result<Answer> {
     }
     let identity = legal_identity::of(&deps.db.read, asked.owner.0).await?;
     let named = identity.map(|row| row.registrations).unwrap_or_default();
-    let unregistered = law.unregistered(&facts, |name| named.0.contains_key(name)).into_iter();
+    let unregistered = law
+        .unregistered(&facts, |name| named.0.contains_key(&name.replace('_', "-")))
+        .into_iter();
     Ok(Answer {
         unregistered: unregistered.map(|rule| rule.id.clone()).collect(),
         judgement: judge(law, &facts),

@@ -50,8 +50,10 @@ pub fn at_its_moment(
 pub fn place(deps: &Deps, session: Session, at: Moment, late: bool) {
     if late {
         metrics::counter!("callboard_calls_late_total").increment(1);
-        let back = SessionCommand::Requeue { dialed_at: at };
-        deps.router.sessions().tell(session.key(), back);
+        let (sessions, key) = (deps.router.sessions(), session.key());
+        // One that has waited before has an actor, which knows nothing of the intent: it would take no call of it back.
+        sessions.adopt(session);
+        sessions.tell(key, SessionCommand::Requeue { dialed_at: at });
         return;
     }
     if let Some(carrier) = deps.carriers.of(session.call.env) {

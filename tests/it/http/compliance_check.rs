@@ -100,7 +100,7 @@ on_both! {
             rules
         };
         assert_eq!(warned().await, ["us-tx.registration", "us.attestation"]);
-        let registered = json!({ "registrations": { "texas_telephone_solicitation": "TX-2026-118" } });
+        let registered = json!({ "registrations": { "texas-telephone-solicitation": "TX-2026-118" } });
         api.patch("/v1/compliance/identity", registered).await.ok();
         assert_eq!(warned().await, ["us.attestation"]);
 
