@@ -33,6 +33,36 @@ def with_bytes(document: dict[str, Any]) -> dict[str, Any]:
     return document
 
 
+def with_one_body(document: dict[str, Any]) -> dict[str, Any]:
+    """Of a file that may be of several kinds the first is sent: the generator cannot tell files of two kinds apart."""
+    for item in document["paths"].values():
+        for operation in item.values():
+            content = operation.get("requestBody", {}).get("content", {})
+            for kind in list(content)[1:]:
+                if kind != "application/json" and not kind.startswith("multipart/"):
+                    del content[kind]
+    return document
+
+
+def with_own_lists(document: dict[str, Any]) -> dict[str, Any]:
+    """Two fields that are the same list of values would give their items one name."""
+    schemas = document["components"]["schemas"]
+    lists = {f"#/components/schemas/{name}": schema for name, schema in schemas.items() if schema.get("type") == "array"}
+
+    def own(schema: Any) -> Any:
+        if isinstance(schema, list):
+            return [own(one) for one in schema]
+        if not isinstance(schema, dict):
+            return schema
+        of_all = lists.get(schema.get("$ref", ""))
+        if of_all is None:
+            return {name: own(value) for name, value in schema.items()}
+        rest = {name: value for name, value in schema.items() if name != "$ref"}
+        return own({name: value for name, value in of_all.items() if name != "title"} | rest)
+
+    return {name: own(part) for name, part in document.items()}
+
+
 def envelopes(document: dict[str, Any]) -> dict[str, str]:
     """The schema of each event, by its type."""
     bodies = {event: item["post"]["requestBody"]["content"] for event, item in document["webhooks"].items()}
@@ -71,4 +101,4 @@ EVENT_DATA: dict[str, type[EventData]] = {{{entries}}}
 
 task, path = sys.argv[1:]
 document = json.loads(Path(path).read_text())
-print(events(document) if task == "events" else json.dumps(without_defaults(with_any_events(with_bytes(document)))))
+print(events(document) if task == "events" else json.dumps(without_defaults(with_own_lists(with_any_events(with_one_body(with_bytes(document)))))))

@@ -12,7 +12,7 @@ import pytest
 from conftest import KEY, OPTIONS, Answer, Ask, FakeApi, error
 
 from callboard import Callboard, CallboardError, File
-from callboard.models import AgentCreate, SamplesForm
+from callboard.models import AddVoiceSamplesRequest, AgentCreate
 
 CREDITS = {"balance_cents": 1}
 ANN = AgentCreate(name="Ann", prompt="Be brief.")
@@ -104,7 +104,7 @@ def test_a_file_is_sent_whole_each_time(api: FakeApi, ask: Ask) -> None:
 def test_a_form_is_sent_whole_each_time(api: FakeApi, ask: Ask) -> None:
     api.answers = [Answer(breaks="before"), error(403, "forbidden")]
     samples = [File(payload=io.BytesIO(bytes(100_000)), file_name=name, mime_type="audio/wav") for name in "ab"]
-    refusal(ask, "add_voice_samples", "1", body=SamplesForm(samples=samples))
+    refusal(ask, "add_voice_samples", "1", body=AddVoiceSamplesRequest(samples=samples))
     assert len({asked.body for asked in api.asked}) == 1
     assert api.asked[0].body.count(bytes(100_000)) == 2
 
