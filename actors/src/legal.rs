@@ -374,9 +374,10 @@ fn names(
         let Some(record) = people.get(&asked.address) else {
             continue;
         };
-        let facts = legal.facts(asked.whom(), record, None, now);
+        let (places, _) = asked.whom().places();
         // Those of one place are asked the same.
-        if seen.insert(facts.places.clone()) {
+        if seen.insert(places) {
+            let facts = legal.facts(asked.whom(), record, None, now);
             names.extend(legal.law.registers(&facts));
         }
     }
@@ -396,6 +397,10 @@ async fn reassigned(
         let (Some(record), Some(number)) = (people.get(&asked.address), asked.e164()) else {
             continue;
         };
+        // It is asked with the day of a consent.
+        if record.legal.consents.is_empty() {
+            continue;
+        }
         // Of the consent that it will rest on.
         let facts = legal.judged(asked.whom(), record, None, now).facts;
         if let (Some(consent), Some(max_age_days)) = (&facts.consent, legal.law.reassigned_max_age(&facts)) {
