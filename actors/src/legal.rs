@@ -48,15 +48,40 @@ pub struct Matter {
     pub wants_law: bool,
 }
 
-/// The same in the words of the law.
+/// Who calls or writes: the same for all that a workspace does.
+pub struct Workspace {
+    pub zone: Zone,
+    own: Option<Place>,
+    identity: Option<legal_identity::Model>,
+}
+
+impl Workspace {
+    /// Of a row that is at hand.
+    #[boxed]
+    pub async fn of(db: &Connection, tenant: &tenant::Model) -> Result<Workspace> {
+        Ok(Workspace {
+            zone: tenant.timezone,
+            own: tenant.own_country().ok().map(Place::from),
+            identity: legal_identity::of(db, tenant.id).await?,
+        })
+    }
+}
+
+/// A matter in the words of the law.
 #[boxed]
 pub async fn terms(deps: &Deps, db: &Connection, matter: Matter) -> Result<LegalTerms> {
-    let (workspace, env) = matter.owner;
-    let identity = legal_identity::of(db, workspace).await?;
+    let tenant = tenant::load(db, matter.owner.0).await?;
+    let workspace = Workspace::of(db, &tenant).await?;
+    terms_in(deps, db, &workspace, matter).await
+}
+
+#[boxed]
+async fn terms_in(deps: &Deps, db: &Connection, workspace: &Workspace, matter: Matter) -> Result<LegalTerms> {
+    let (tenant_id, env) = matter.owner;
     let callers = match matter.from_numbers.is_empty() {
         true => Vec::new(),
         false => {
-            let mut known = caller_facts(db, workspace, &matter.from_numbers).await?;
+            let mut known = caller_facts(db, tenant_id, &matter.from_numbers).await?;
             let facts = matter.from_numbers.iter().filter_map(|number| known.remove(number));
             facts.collect()
         }
@@ -67,16 +92,16 @@ pub async fn terms(deps: &Deps, db: &Connection, matter: Matter) -> Result<Legal
         )),
         None => None,
     };
-    let tenant = tenant::load(db, workspace).await?;
+    let identity = workspace.identity.as_ref();
     Ok(LegalTerms {
-        zone: tenant.timezone,
-        own: tenant.own_country().ok().map(Place::from),
+        zone: workspace.zone,
+        own: workspace.own.clone(),
         law: deps.law.clone(),
-        tenant_id: workspace,
+        tenant_id,
         legal: matter.legal,
         channel: matter.channel,
-        identity: IdentityFact::from(identity.as_ref()),
-        identity_version: identity.as_ref().map_or(0, |row| row.version),
+        identity: IdentityFact::from(identity),
+        identity_version: identity.map_or(0, |row| row.version),
         language: matter.language,
         is_cloned_voice: matter.voice_id.is_some_and(|voice| voice.parse::<VoiceId>().is_ok()),
         ring_seconds: matter.ring_seconds,
@@ -88,9 +113,23 @@ pub async fn terms(deps: &Deps, db: &Connection, matter: Matter) -> Result<Legal
 
 /// Of a campaign, with the caller ids that its plan names, else the workspace's default.
 pub async fn of_campaign(deps: &Deps, db: &Connection, campaign: &Campaign) -> Result<LegalTerms> {
+    terms(deps, db, matter_of(db, campaign).await?).await
+}
+
+/// The same of one of several campaigns of a workspace.
+pub async fn of_campaign_in(
+    deps: &Deps,
+    db: &Connection,
+    workspace: &Workspace,
+    campaign: &Campaign,
+) -> Result<LegalTerms> {
+    terms_in(deps, db, workspace, matter_of(db, campaign).await?).await
+}
+
+async fn matter_of(db: &Connection, campaign: &Campaign) -> Result<Matter> {
     let owner = (campaign.tenant_id, campaign.env);
     let agent = campaign.agent.as_ref().map(|agent| &agent.definition);
-    of_plan(deps, db, owner, (&campaign.plan, agent, Some(campaign.id))).await
+    matter_of_plan(db, owner, (&campaign.plan, agent, Some(campaign.id))).await
 }
 
 /// The same of its plan. `agent`: who calls, where that is settled.
@@ -99,8 +138,17 @@ pub async fn of_plan(
     deps: &Deps,
     db: &Connection,
     owner: (TenantId, Env),
-    (plan, agent, campaign): (&Plan, Option<&Definition>, Option<CampaignId>),
+    of: (&Plan, Option<&Definition>, Option<CampaignId>),
 ) -> Result<LegalTerms> {
+    terms(deps, db, matter_of_plan(db, owner, of).await?).await
+}
+
+#[boxed]
+async fn matter_of_plan(
+    db: &Connection,
+    owner: (TenantId, Env),
+    (plan, agent, campaign): (&Plan, Option<&Definition>, Option<CampaignId>),
+) -> Result<Matter> {
     let drafted = match (agent, plan.agent_id) {
         (None, Some(agent)) => agent::load_even_deleted(db, owner.0, agent).await.ok(),
         (_, _) => None,
@@ -115,7 +163,7 @@ pub async fn of_plan(
             Channel::Email => None,
         });
     }
-    let matter = Matter {
+    Ok(Matter {
         owner,
         channel: plan.channel.dnc(),
         legal: plan.legal(),
@@ -132,8 +180,7 @@ pub async fn of_plan(
         from_numbers,
         campaign,
         wants_law: plan.sandbox_law == SandboxLaw::Enforce,
-    };
-    terms(deps, db, matter).await
+    })
 }
 
 /// Of a call that no campaign makes.
@@ -374,9 +421,10 @@ fn names(
         let Some(record) = people.get(&asked.address) else {
             continue;
         };
-        let facts = legal.facts(asked.whom(), record, None, now);
+        let (places, _) = asked.whom().places();
         // Those of one place are asked the same.
-        if seen.insert(facts.places.clone()) {
+        if seen.insert(places) {
+            let facts = legal.facts(asked.whom(), record, None, now);
             names.extend(legal.law.registers(&facts));
         }
     }
@@ -396,6 +444,10 @@ async fn reassigned(
         let (Some(record), Some(number)) = (people.get(&asked.address), asked.e164()) else {
             continue;
         };
+        // It is asked with the day of a consent.
+        if record.legal.consents.is_empty() {
+            continue;
+        }
         // Of the consent that it will rest on.
         let facts = legal.judged(asked.whom(), record, None, now).facts;
         if let (Some(consent), Some(max_age_days)) = (&facts.consent, legal.law.reassigned_max_age(&facts)) {

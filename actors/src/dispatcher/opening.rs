@@ -1,12 +1,16 @@
 //! A campaign's queue as a dispatcher finds it in the rows.
-use crate::{deps::Deps, legal, session::caller_id};
+use crate::{
+    deps::Deps,
+    legal::{self, Workspace},
+    session::caller_id,
+};
 use entities::{
     Result,
     abandonment::{Abandonment, AbandonmentLimit},
     boxed, caller_rest,
     campaign::{Channel, Model as Campaign},
     campaign_hour, contact, number, tally,
-    values::{E164, Env, Moment, Zone},
+    values::{E164, Env, Moment},
 };
 use rules::{
     dispatch::{
@@ -20,15 +24,15 @@ use std::collections::{BTreeSet, HashMap};
 
 /// A campaign's queue, with nobody in it yet. `old` is the same campaign's queue before: its pace runs on.
 #[boxed]
-pub async fn open(deps: &Deps, mut campaign: Campaign, old: Option<Queue>, zone: Zone) -> Result<Queue> {
+pub async fn open(deps: &Deps, mut campaign: Campaign, old: Option<Queue>, workspace: &Workspace) -> Result<Queue> {
     let db = &deps.db.read;
     let plan = &mut campaign.plan;
     if plan.from_numbers.is_empty() && plan.channel == Channel::Phone {
         let default = caller_id::default_of(db, (campaign.tenant_id, campaign.env)).await?;
         plan.from_numbers.extend(default);
     }
-    let legal = legal::of_campaign(deps, db, &campaign).await?;
-    let rules = Rules::new(&campaign.plan.schedule, campaign.env, zone).under(legal::hours(&legal));
+    let legal = legal::of_campaign_in(deps, db, workspace, &campaign).await?;
+    let rules = Rules::new(&campaign.plan.schedule, campaign.env, workspace.zone).under(legal::hours(&legal));
     let times = deps.clock.times();
     // By the clock whose day began earlier, and ends later.
     let (begins, ends) = hours::day_of(rules.zone, times.earlier());

@@ -1,6 +1,6 @@
 //! What a dispatcher knows: the snapshot that its rounds are decided from, and whether the rows still say the same.
 use super::{brakes, dial::Known, moved, opening, trunks};
-use crate::{deps::Deps, holds, holds::state::Hold};
+use crate::{deps::Deps, holds, holds::state::Hold, legal::Workspace};
 use entities::{
     Result, api_key, boxed, campaign as campaigns,
     campaign::Channel,
@@ -67,10 +67,11 @@ impl State {
                 RoundRobin::default(),
             ),
         };
+        let workspace = Workspace::of(db, &row).await?;
         let mut campaigns = BTreeMap::new();
         for campaign in running.into_iter().filter(|campaign| has_sender(deps, campaign)) {
             let id = campaign.id;
-            let queue = opening::open(deps, campaign, old.remove(&id), row.timezone).await?;
+            let queue = opening::open(deps, campaign, old.remove(&id), &workspace).await?;
             // It waits, and it alone.
             if queue.lacks_caller() {
                 deps.pacing_report.limited(id, LimitingFactor::Trunk);

@@ -11,6 +11,13 @@ const PREFIX: &str = "#/components/schemas/";
 
 pub static DOCUMENT: LazyLock<Value> = LazyLock::new(callboard::http::openapi::document);
 
+/// Every path in its parts, with its operations: each answer of each test is looked up.
+static PATHS: LazyLock<Vec<(Vec<&'static str>, &'static Value)>> = LazyLock::new(|| {
+    let paths = DOCUMENT["paths"].as_object().unwrap();
+    let in_parts = paths.iter().map(|(path, item)| (path.split('/').collect(), item));
+    in_parts.collect()
+});
+
 /// By the schema's text; each is made once.
 static VALIDATORS: LazyLock<Mutex<BTreeMap<String, Arc<Validator>>>> = LazyLock::new(Mutex::default);
 
@@ -62,17 +69,15 @@ fn reach(value: &Value, all: &Value, found: &mut BTreeSet<String>) {
 fn operation(method: &Method, path: &str) -> Option<&'static Value> {
     let given: Vec<&str> = path.split('/').collect();
     let is_place = |part: &str| part.starts_with('{');
-    let fits = |pattern: &str| {
-        let parts: Vec<&str> = pattern.split('/').collect();
+    let fits = |parts: &[&str]| {
         parts.len() == given.len()
             && parts
                 .iter()
                 .zip(&given)
                 .all(|(part, given)| is_place(part) || part == given)
     };
-    let paths = DOCUMENT["paths"].as_object()?.iter();
-    let found = paths.filter(|(pattern, _)| fits(pattern));
-    let (_, item) = found.min_by_key(|(pattern, _)| pattern.split('/').filter(|part| is_place(part)).count())?;
+    let found = PATHS.iter().filter(|(parts, _)| fits(parts));
+    let (_, item) = found.min_by_key(|(parts, _)| parts.iter().filter(|part| is_place(part)).count())?;
     item.get(method.as_str().to_lowercase())
 }
 

@@ -216,6 +216,13 @@ impl World {
         self.advance(minutes(11)).await;
     }
 
+    /// Moves the clock in one leap and no further: what came due meanwhile is done once.
+    pub async fn leap_exactly(&self, by: Duration) {
+        self.settle().await;
+        self.clock.set(self.clock.now().plus(by));
+        self.advance(Duration::ZERO).await;
+    }
+
     /// Moves the clock to a moment in one leap, and past it.
     pub async fn leap_to(&self, at: Moment) {
         self.clock.set(at.plus_seconds(-1));

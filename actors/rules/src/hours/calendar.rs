@@ -75,6 +75,14 @@ impl Calendar {
         }
     }
 
+    /// Closed on these dates, too.
+    pub fn without(mut self, barred: Arc<BTreeSet<NaiveDate>>) -> Self {
+        if !barred.is_empty() {
+            self.barred.push(barred);
+        }
+        self
+    }
+
     /// It holds on the dates [from, until) only: on all others it is open.
     pub fn within(self, from: Option<NaiveDate>, until: Option<NaiveDate>) -> Self {
         Calendar { from, until, ..self }

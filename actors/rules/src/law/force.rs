@@ -22,6 +22,8 @@ use std::{
 pub struct Law {
     pub pack: &'static Pack,
     pub operator: Option<OperatorLaw>,
+    /// Ids of the rules that the operator overrides, for whomever.
+    overridden: HashSet<String>,
     /// In the order of asking.
     entries: Vec<Entry>,
     index: Index,
@@ -107,8 +109,10 @@ impl Law {
             .collect();
         entries.sort_by_key(|entry| entry.rule.says.kind());
         share(&mut entries);
+        let overrides = operator.iter().flat_map(|operator| &operator.overrides);
         Law {
             index: Index::new(&entries),
+            overridden: overrides.map(|made| made.rule.clone()).collect(),
             pack,
             operator,
             entries,
@@ -252,8 +256,7 @@ impl Law {
     }
 
     pub(super) fn overrides(&self, rule: &LawRule) -> bool {
-        let mut overrides = self.operator.iter().flat_map(|operator| &operator.overrides);
-        !rule.is_firm && overrides.any(|made| made.rule == rule.id)
+        !rule.is_firm && self.overridden.contains(&rule.id)
     }
 
     pub(super) fn in_force(&self, scope: &Scope<'_>) -> Vec<&Entry> {
@@ -322,14 +325,14 @@ impl Entry {
                 blackouts,
             } => {
                 let windows = open.iter().flat_map(super::span::Span::windows);
-                let holidays = holidays.as_ref().and_then(|name| pack.holidays.get(name));
-                let mut closed: BTreeSet<_> = holidays.map(super::holidays::Holidays::all).unwrap_or_default();
-                closed.extend(
-                    blackouts
-                        .iter()
-                        .flat_map(|(first, last)| first.iter_days().take_while(move |day| day <= last)),
-                );
+                let closed = blackouts
+                    .iter()
+                    .flat_map(|(first, last)| first.iter_days().take_while(move |day| day <= last));
                 let plain = Calendar::new(windows, closed);
+                let plain = match holidays.as_ref().and_then(|name| pack.holidays.get(name)) {
+                    Some(holidays) => plain.without(holidays.all().clone()),
+                    None => plain,
+                };
                 Some(Calendars {
                     dated: Arc::new(plain.clone().within(rule.from, rule.until)),
                     plain: Arc::new(plain),

@@ -4,7 +4,10 @@ use super::read::LawError;
 use chrono::{Datelike, Days, NaiveDate, Weekday};
 use entities::values::Day;
 use serde::Deserialize;
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 /// The years of which calendars know the holidays. A record that is judged again is not older, and a pack is replaced sooner.
 pub const YEARS: std::ops::RangeInclusive<i32> = 2020..=2060;
@@ -14,18 +17,13 @@ pub const YEARS: std::ops::RangeInclusive<i32> = 2020..=2060;
 pub struct Holidays {
     pub name: String,
     pub source: String,
-    days: Vec<Holiday>,
+    all: Arc<BTreeSet<NaiveDate>>,
 }
 
 impl Holidays {
-    /// All holidays of a year, in order.
-    pub fn of_year(&self, year: i32) -> BTreeSet<NaiveDate> {
-        self.days.iter().flat_map(|day| day.of_year(year)).collect()
-    }
-
-    /// Those of all years that are known.
-    pub fn all(&self) -> BTreeSet<NaiveDate> {
-        YEARS.flat_map(|year| self.of_year(year)).collect()
+    /// Of all years that are known. Reckoned once, for each law that is made of the pack.
+    pub fn all(&self) -> &Arc<BTreeSet<NaiveDate>> {
+        &self.all
     }
 }
 
@@ -53,10 +51,13 @@ pub fn read(file: &str, text: &str) -> Result<BTreeMap<String, Holidays>, LawErr
         if source.trim().is_empty() {
             return Err(error("has no source".to_owned()));
         }
+        let all: BTreeSet<NaiveDate> = YEARS
+            .flat_map(|year| days.iter().flat_map(move |day| day.of_year(year)))
+            .collect();
         let calendar = Holidays {
             name: name.clone(),
             source,
-            days,
+            all: Arc::new(all),
         };
         if calendars.insert(name.clone(), calendar).is_some() {
             return Err(LawError::of_file(file, format!("calendar {name} stands there twice")));

@@ -2,9 +2,9 @@
 //! of both.
 use super::{
     Asked, CallerRules, GateKind, Judgement, Law, Scope, UNDECIDED, Verdict,
-    facts::{AbandonmentFact, CallerFact, Facts, IdentityFact, ReassignedFact, RegisterFact, RestFact},
+    facts::{AbandonmentFact, CallerFact, Facts, IdentityFact, PlaceSource, ReassignedFact, RegisterFact, RestFact},
     judge,
-    places::{clocks, zones_of},
+    places::{clocks, of_region, zones_of},
     places_of,
     rule::Says,
 };
@@ -149,6 +149,16 @@ pub struct Whom<'a> {
     pub timezone: Option<Zone>,
 }
 
+impl Whom<'_> {
+    /// The places whose rules hold, and how each is known.
+    pub fn places(&self) -> (Vec<Place>, Vec<PlaceSource>) {
+        match self.number {
+            Some(number) => places_of(number, self.region),
+            None => of_region(self.region),
+        }
+    }
+}
+
 impl LegalTerms {
     /// For whom it is made.
     pub fn seller(&self) -> Option<&str> {
@@ -158,10 +168,7 @@ impl LegalTerms {
 
     /// All that an attempt at `at` is judged by. `caller`: the number that it shows.
     pub fn facts(&self, whom: Whom<'_>, record: &ContactRecord, caller: Option<&E164>, at: Moment) -> Facts {
-        let (places, place_sources) = match whom.number {
-            Some(number) => places_of(number, whom.region),
-            None => super::places::of_region(whom.region),
-        };
+        let (places, place_sources) = whom.places();
         let zones = self.zones(clocks(whom.number, whom.timezone, whom.region));
         let recent = self.law.counted(&self.scope(&places, at), &record.recent);
         Facts {

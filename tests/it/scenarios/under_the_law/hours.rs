@@ -228,7 +228,7 @@ on_both! {
         let broken = json!({ "name": "Ann", "prompt": "Be kind.", "brain": { "mode": "realtime" } });
         let broken = tenant.api.post("/v1/agents", broken).await.ok();
         tenant.run_campaign(&["+15002348000"], json!({ "agent_id": broken["id"] })).await;
-        mid_morning(world).await;
+        world.advance(minutes(120)).await;
         consent(&tenant.api, "+15002348000", json!({})).await;
         let path = run(&tenant, &[person("+15002348000", "GB")], json!({ "from_numbers": ["+442071838750"] })).await;
         world.advance(seconds(30)).await;

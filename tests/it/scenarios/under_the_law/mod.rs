@@ -52,9 +52,9 @@ pub async fn number(world: &World, tenant: &Tenant, number: &str) -> String {
     format!("/v1/numbers/{}", id_of(&made))
 }
 
-/// 10:00 in New York, 15:00 in London, 16:00 in Paris and Berlin: all of them may be called.
+/// 10:00 in New York, 15:00 in London, 16:00 in Paris and Berlin: all of them may be called. For whoever has nothing under way.
 pub async fn mid_morning(world: &World) {
-    world.advance(minutes(120)).await;
+    world.leap_exactly(minutes(120)).await;
 }
 
 /// Records a consent, as strong as any place asks for but for what is said otherwise; answers its id.
