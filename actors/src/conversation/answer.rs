@@ -15,7 +15,7 @@ use super::{
     moments::{Moments, THINKING},
     one_too_many,
     safe_harbour::TOO_LATE,
-    speech_out::{Over, SpeechOut, Spoken},
+    speech_out::{Over, SpeechOut, Spoken, Whose},
     transport::{CallTransport, Settling, Words},
     wishes::Wishes,
 };
@@ -304,7 +304,7 @@ impl<L: CallTransport> Answering<'_, L> {
                 self.take_calls();
                 return End::Said;
             };
-            let (mut spoken, wish) = self.say(line).await;
+            let (mut spoken, wish) = self.say(line, Whose::Brain).await;
             self.later.extend(spoken.later.take());
             self.answer.add(&spoken);
             let screens = (&mut *self.late_words, &mut *self.judge);
@@ -337,10 +337,10 @@ impl<L: CallTransport> Answering<'_, L> {
     }
 
     /// While the brain goes on. A wish in words that become known meanwhile ends it.
-    async fn say(&mut self, line: Line) -> (Spoken, Option<No>) {
+    async fn say(&mut self, line: Line, whose: Whose) -> (Spoken, Option<No>) {
         let hush = self.speech_out.transport.hush();
         let (is_live, mut wish) = (line.is_live(), None);
-        let mut saying = pin!(self.speech_out.deliver(line, false));
+        let mut saying = pin!(self.speech_out.deliver(line, whose));
         loop {
             tokio::select! {
                 biased;
@@ -372,7 +372,8 @@ impl<L: CallTransport> Answering<'_, L> {
         }
         // What is heard of it is none of the answer.
         self.script.stopwatch.fill(true);
-        let (spoken, wish) = self.say(Line::of(self.phrases.bear_with_me, sound)).await;
+        let line = Line::of(self.phrases.bear_with_me, sound);
+        let (spoken, wish) = self.say(line, Whose::Service { whole: false }).await;
         self.script.stopwatch.fill(false);
         self.answer.is_cut |= spoken.is_cut;
         let cut = spoken.is_cut.then_some(End::Said);

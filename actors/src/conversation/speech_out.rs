@@ -20,6 +20,16 @@ use std::pin::pin;
 #[derive(Debug)]
 pub struct Over;
 
+/// Whose words are said.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Whose {
+    /// The service's own; `whole`: the other side cannot cut in.
+    Service {
+        whole: bool,
+    },
+    Brain,
+}
+
 /// How far some words came.
 #[derive(Debug, Default)]
 pub(super) struct Spoken {
@@ -127,12 +137,13 @@ impl<L: CallTransport> SpeechOut<L> {
             (None, Some(voice)) => Some(voice.speak(text.clone(), whole, None).await),
             (None, None) => None,
         };
-        self.deliver(Line::of(&text, sound), whole).await
+        self.deliver(Line::of(&text, sound), Whose::Service { whole }).await
     }
 
     /// Words with their sound, which may still be being made: the first of it is heard before the last is there, and before all
     /// words are known.
-    pub(super) async fn deliver(&mut self, line: Line, whole: bool) -> Spoken {
+    pub(super) async fn deliver(&mut self, line: Line, whose: Whose) -> Spoken {
+        let whole = whose == Whose::Service { whole: true };
         if !whole && self.transport.is_spoken_over() {
             return Spoken {
                 is_cut: true,
@@ -179,6 +190,7 @@ impl<L: CallTransport> SpeechOut<L> {
         };
         self.utter(Utterance {
             role: Speaker::Agent,
+            is_own: whose == Whose::Brain,
             content: known.text.clone(),
             ms: self.transport.real_ms(ms),
             ago_ms: None,
@@ -302,6 +314,7 @@ impl<L: CallTransport> SpeechOut<L> {
         self.last_heard = Some(place);
         self.utter(Utterance {
             role: Speaker::User,
+            is_own: false,
             content: words.speech.text.clone(),
             ms: self.transport.real_ms(words.ms),
             ago_ms: words.ago_ms,

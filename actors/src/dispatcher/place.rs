@@ -1,15 +1,14 @@
 //! The last step of a dispatch: a call, or a message, that is committed leaves at its moment, or not at all.
-use crate::{deps::Deps, leases::Of, voice::standby};
+use crate::{deps::Deps, leases::Of, shell::Stored, voice::standby};
 use entities::{
     ids::{SessionId, TenantScoped},
-    session as sessions,
     values::Moment,
 };
 use rules::{
     dispatch::last_second::{LastSecondLimiter, Paced},
     session::{
         command::Command as SessionCommand,
-        machine::{PLACED_WITHIN_MS, Session},
+        machine::{PLACED_WITHIN_MS, Phase, Session},
     },
 };
 use std::sync::Arc;
@@ -50,11 +49,7 @@ pub fn at_its_moment(
 pub fn place(deps: &Deps, session: Session, at: Moment, late: bool) {
     if late {
         metrics::counter!("callboard_calls_late_total").increment(1);
-        let (sessions, key) = (deps.router.sessions(), session.key());
-        // One that has waited before has an actor, which knows nothing of the intent: it would take no call of it back.
-        sessions.adopt(session);
-        sessions.tell(key, SessionCommand::Requeue { dialed_at: at });
-        return;
+        return take_back(deps, session, at);
     }
     if let Some(carrier) = deps.carriers.of(session.call.env) {
         // An end that comes first keeps it from being dialled at all.
@@ -66,6 +61,14 @@ pub fn place(deps: &Deps, session: Session, at: Moment, late: bool) {
     deps.router.sessions().adopt(session);
 }
 
+/// It goes back to the queue. One that has waited before has an actor, which knows nothing of an intent that the dispatcher has
+/// committed: unless it takes that over first, it takes no call of it back.
+fn take_back(deps: &Deps, session: Session, at: Moment) {
+    let (sessions, key) = (deps.router.sessions(), session.key());
+    sessions.adopt(session);
+    sessions.tell(key, SessionCommand::Requeue { dialed_at: at });
+}
+
 /// The intent to call may stand all the same, though its commit was given up. Nothing was placed: the call stays in hand until that
 /// is known, and then waits for its turn again, with the same attempt.
 pub fn undecided(deps: &Deps, key: TenantScoped<SessionId>, at: Moment) {
@@ -73,16 +76,15 @@ pub fn undecided(deps: &Deps, key: TenantScoped<SessionId>, at: Moment) {
     deps.runtime.spawn(async move {
         let _busy = busy;
         its.decided().await;
-        let row = loop {
-            match sessions::load(&its.db.read, key).await {
+        let stored = loop {
+            match <Session as Stored>::load(&its, key).await {
                 Err(error) if error.retryable() && !its.is_draining() => its.clock.back_off(20).await,
-                row => break row,
+                stored => break stored,
             }
         };
-        match row {
-            Ok(row) if row.phase == sessions::Phase::Dialing => {
-                let back = SessionCommand::Requeue { dialed_at: at };
-                its.router.sessions().tell(key, back);
+        match stored {
+            Ok(session) if matches!(session.phase, Phase::Dialing { ringing: false, .. }) => {
+                take_back(&its, session, at)
             }
             _ => its.calls.remove(key.id),
         }

@@ -42,7 +42,7 @@ pub struct Breach {
 type Check = fn(&Evidence, &Facts<'_>) -> Vec<String>;
 
 /// `DUMP` and `CAP` are the checker's own; the others are numbered as in the list of promises.
-const CHECKS: [(&str, Check); 41] = [
+const CHECKS: [(&str, Check); 42] = [
     ("DUMP", |_, facts| facts.unreadable.clone()),
     ("I1", records::acknowledged_is_kept),
     ("I2", events::events_match_facts),
@@ -78,6 +78,7 @@ const CHECKS: [(&str, Check); 41] = [
     ("L2", law::verdicts_come_out_again),
     ("L3", lawful::whoever_opted_out_is_left_alone),
     ("L4", lawful::a_machine_says_that_it_is_one),
+    ("L4", lawful::nothing_is_said_before_that),
     ("L5", lawful::silence_is_abandonment),
     ("L6", lawful::abandoned_calls_hold_the_campaign),
     ("L7", lawful::registers_are_fresh),

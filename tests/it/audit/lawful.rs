@@ -172,6 +172,12 @@ fn answered<'r, 'a>(facts: &'r Facts<'a>) -> Vec<(&'r Record<'a>, &'r Record<'a>
         .collect()
 }
 
+/// What was heard to its end of what the service said in a call.
+fn heard_whole<'r>(row: &'r Record<'_>) -> impl Iterator<Item = &'r Value> {
+    let said = row.said["disclosures"].as_array();
+    said.into_iter().flatten().filter(|one| one["is_cut_off"] != true)
+}
+
 /// In so many milliseconds a call has ended, or what was cut off was begun again.
 const SAID_AGAIN_MS: i64 = 15_000;
 
@@ -184,10 +190,7 @@ pub fn a_machine_says_that_it_is_one(_: &Evidence, facts: &Facts<'_>) -> Vec<Str
             .map(Vec::as_slice)
             .unwrap_or_default();
         // Sentence by sentence: what was cut off is said again by itself.
-        let is_told = |kind| {
-            said.iter()
-                .any(|one| one["is_cut_off"] != true && has(&one["kinds"], kind))
-        };
+        let is_told = |kind| heard_whole(row).any(|one| has(&one["kinds"], kind));
         let last = said
             .iter()
             .filter_map(|one| one["completed_ms"].as_i64())
@@ -201,6 +204,26 @@ pub fn a_machine_says_that_it_is_one(_: &Evidence, facts: &Facts<'_>) -> Vec<Str
         if !(is_excused || is_told("ai") && is_told("name")) {
             found.push(format!(
                 "in {} nobody was told to the end that a machine speaks",
+                row.attempt
+            ));
+        }
+    }
+    found
+}
+
+/// L4: "completed before the first word of the brain": also where somebody hangs up soon. Of a call that a crash has cut off nobody knows
+/// when the brain began.
+pub fn nothing_is_said_before_that(_: &Evidence, facts: &Facts<'_>) -> Vec<String> {
+    let mut found = Vec::new();
+    for (_, row) in answered(facts) {
+        let Some(began) = row.said["first_words_ms"].as_i64() else {
+            continue;
+        };
+        let is_before = |one: &Value| one["completed_ms"].as_i64().is_some_and(|ended| ended <= began);
+        let is_told = |kind| heard_whole(row).any(|one| has(&one["kinds"], kind) && is_before(one));
+        if !(is_told("ai") && is_told("name")) {
+            found.push(format!(
+                "in {} the brain spoke before it was told that a machine speaks",
                 row.attempt
             ));
         }

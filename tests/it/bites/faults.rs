@@ -213,6 +213,7 @@ const STILL_SOUND: &[(&str, Change)] = &[
     ("whoever hangs up hears no more", |e| {
         law::says(e, "ann.1 outcome", |body| {
             body["disclosures"] = json!([]);
+            body["first_words_ms"] = json!(null);
             body["ended_at"] = body["picked_up_at"].clone();
         })
     }),

@@ -1,12 +1,18 @@
-//! Exports of the record of attempts: how many are kept, how they go, and that one of a person holds all of many rows.
+//! Exports of the record of attempts: how many are kept, how they go, what becomes of one that is being made when a person is erased, and that
+//! one of a person holds all of many rows.
 use crate::{
     on_both,
-    world::{Tenant, World, minutes, seconds},
+    world::{
+        Tenant, World, minutes,
+        s3_server::{ACCESS_KEY_ID, BUCKET, S3Server, SECRET_ACCESS_KEY},
+        seconds,
+    },
 };
 use actors::attempts::{exports::MOST_KEPT, person};
 use entities::{
     attempt::RecordKind,
-    ids::{AttemptId, TenantId},
+    compliance_export, erasure,
+    ids::{AttemptId, TenantId, TenantScoped},
     values::Env,
 };
 use reqwest::Method;
@@ -37,6 +43,13 @@ async fn text(tenant: &Tenant, path: &str) -> String {
     let answer = tenant.api.request(Method::GET, path).send().await.unwrap();
     assert_eq!(answer.status(), 200, "{path}");
     answer.text().await.unwrap()
+}
+
+/// Files of exports that the store was asked to take since it was last asked for them.
+fn stored(store: &S3Server) -> Vec<String> {
+    let mut requests = store.take_requests();
+    requests.retain(|request| request.starts_with("PUT ") && request.ends_with(".export"));
+    requests
 }
 
 /// Wishes of somebody, of that many from `first` on, and what followed the `late` ones before them.
@@ -139,5 +152,52 @@ on_both! {
         tenant.api.delete("/v1/people?phone_number=%2B15002340099").await.ok();
         world.settle().await;
         assert_eq!(tenant.api.get(&anew).await.ok()["status"], "completed");
+    }
+
+    /// A part that was read before is on its way to the store when the person goes: it is dropped, and made again in its place.
+    async fn whoever_is_erased_while_a_part_is_stored_is_not_in_it(world: &mut World) {
+        let store = S3Server::start().await;
+        world.change_settings(&[
+            ("recordings", json!(format!("s3://{BUCKET}"))),
+            ("recordings_s3_endpoint", json!(store.endpoint)),
+            ("recordings_s3_access_key_id", json!(ACCESS_KEY_ID)),
+            ("recordings_s3_secret_access_key", json!(SECRET_ACCESS_KEY)),
+        ]).await;
+        let tenant = world.tenant().await;
+        tenant.run_campaign(&[TALKS, "+15002340010"], json!({})).await;
+        world.advance(minutes(5)).await;
+        store.hold_puts(true);
+        let export = tenant.api.post("/v1/compliance/exports", json!({})).await.ok();
+        let id = export["id"].as_str().unwrap();
+        let part = loop {
+            if let Some(part) = stored(&store).pop() {
+                break part;
+            }
+            tokio::task::yield_now().await;
+        };
+
+        let begun = tenant.api.delete("/v1/people?phone_number=%2B15002340000").await.ok();
+        let db = &world.deps().db.read;
+        while erasure::count_open(db, tenant.id).await.unwrap() > 0 {
+            tokio::task::yield_now().await;
+        }
+        let report = tenant.api.get(&format!("/v1/people/erasures/{}", begun["id"].as_str().unwrap())).await.ok();
+        assert_eq!((&report["status"], &report["erased"]["exports"]), (&json!("done"), &json!(0)), "{report:#}");
+        let key = TenantScoped::new(tenant.id, Env::Test, id.parse().unwrap());
+        let job = compliance_export::load(db, key).await.unwrap();
+        assert_eq!((job.status, job.files.0.len()), (compliance_export::ExportStatus::Running, 0));
+        assert!(job.blanked > 0, "it is to read again");
+
+        store.hold_puts(false);
+        world.settle().await;
+        assert_eq!(stored(&store), [part], "under the same name");
+        let path = format!("/v1/compliance/exports/{id}");
+        let export = tenant.api.get(&path).await.ok();
+        assert_eq!((&export["status"], export["files"].as_array().unwrap().len()), (&json!("completed"), 1), "{export:#}");
+        let file = text(&tenant, &format!("{path}/files/1")).await;
+        assert!(!file.contains(TALKS) && file.contains("+15002340010"), "{file}");
+        let rows = file.lines().map(|line| serde_json::from_str::<Line>(line).unwrap());
+        let openings = rows.filter(|row| row.kind == RecordKind::Attempt);
+        assert_eq!(openings.count(), 2, "the record of it stays: {file}");
     }
 }

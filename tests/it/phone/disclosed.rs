@@ -249,6 +249,7 @@ on_the_phone! {
         assert_eq!(whole["text_sha256"], sha256(&format!("This is the AI assistant of {SELLER}. {OFFER}")));
         let [began, ended] = ["started_ms", "completed_ms"].map(|name| whole[name].as_i64().unwrap());
         assert!(ended - began > 5_000, "{whole}");
+        assert!(outcome["first_words_ms"].as_i64().unwrap() >= ended, "{outcome:#}");
         let cut = &outcome["disclosures"][0];
         assert!(cut["completed_ms"].as_i64().unwrap() < began, "nobody is spoken over: {outcome:#}");
     }

@@ -2,15 +2,16 @@
 use super::an_event_is_delivered::one_event;
 use crate::{
     on_both,
-    world::{Backend, Proxy, Receiver, World, minutes, run, seconds},
+    world::{Backend, Proxy, Receiver, Tenant, World, minutes, run, seconds},
 };
 use actors::leases::Of;
-use entities::delivery;
+use entities::{delivery, session, values::Moment};
+use futures_util::FutureExt;
 use rules::commit::Commit;
 use sea_orm::{ConnectionTrait, Database, TransactionTrait};
 use serde_json::{Value, json};
 use std::sync::Arc;
-use tokio::sync::Notify;
+use tokio::{sync::Notify, task::JoinHandle};
 
 /// On PostgreSQL, behind a proxy; a commit is given up after five seconds.
 fn behind_a_proxy(scenario: impl AsyncFnOnce(&mut World, Proxy)) {
@@ -143,15 +144,23 @@ async fn until_ready(world: &World) {
 
 /// A transaction of the writer that hangs until it is told to go on.
 pub struct Stall {
+    held: Arc<Notify>,
     release: Arc<Notify>,
-    task: tokio::task::JoinHandle<entities::Result<()>>,
+    task: JoinHandle<entities::Result<()>>,
 }
 
 impl Stall {
     pub async fn begin(world: &World) -> Self {
+        let stall = Stall::queued(world);
+        stall.held.notified().await;
+        stall
+    }
+
+    /// Behind all that waits for the writer by now, and before all that comes.
+    fn queued(world: &World) -> Self {
         let (held, release) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
         let (writer, begun, goes_on) = (world.deps().writer.clone(), held.clone(), release.clone());
-        let task = tokio::spawn(async move {
+        let mut stalled = async move {
             let stalled = writer.run(Of::Anybody, move |_| {
                 let (begun, goes_on) = (begun.clone(), goes_on.clone());
                 Box::pin(async move {
@@ -161,15 +170,115 @@ impl Stall {
                 })
             });
             stalled.await
-        });
-        held.notified().await;
-        Stall { release, task }
+        }
+        .boxed();
+        // Its first step hands it in.
+        assert!((&mut stalled).now_or_never().is_none(), "nobody has told it to go on");
+        let task = tokio::spawn(stalled);
+        Stall { held, release, task }
+    }
+
+    /// Lets the writer go on until that is so. Then it hangs again, before whatever follows from it.
+    async fn until(self, world: &World, is_so: impl AsyncFn() -> bool) -> Self {
+        let mut stall = self;
+        while !is_so().await {
+            let next = Stall::queued(world);
+            stall.end().await;
+            next.held.notified().await;
+            stall = next;
+        }
+        stall
     }
 
     pub async fn end(self) {
         self.release.notify_one();
         self.task.await.unwrap().unwrap();
     }
+}
+
+/// A call that was late and is about to be committed once more, by a writer that hangs. It has an actor by now.
+struct LateOnce {
+    campaign: String,
+    stall: Stall,
+    /// The time that passes meanwhile.
+    passing: JoinHandle<()>,
+}
+
+impl LateOnce {
+    async fn begin(world: &World, tenant: &Tenant) -> Self {
+        // The first is busy and over when the second is decided, ten seconds later.
+        let slow = json!({ "pacing": { "calls_per_second": 0.1 } });
+        let campaign = tenant.run_campaign(&["+15002345601", "+15002345600"], slow).await;
+        world.advance(seconds(8)).await;
+        let calls = &world.deps().calls;
+        assert_eq!(calls.count(), 0);
+        let stall = Stall::begin(world).await;
+        let passing = tokio::spawn({
+            let clock = world.clock.clone();
+            async move { clock.advance(seconds(5)).await }
+        });
+        let key = loop {
+            if let Some(key) = calls.sessions().pop() {
+                break key;
+            }
+            tokio::task::yield_now().await;
+        };
+        let first = calls.leg(key.id).unwrap();
+        world.clock.set(world.clock.now().plus_seconds(60));
+        let is_back = async || {
+            let stored = session::load(&world.deps().db.read, key).await;
+            stored.is_ok_and(|row| row.phase == session::Phase::Queued)
+        };
+        let stall = stall.until(world, is_back).await;
+        // Each intent has a leg of its own.
+        while calls.leg(key.id).is_none_or(|leg| Arc::ptr_eq(&leg, &first)) {
+            tokio::task::yield_now().await;
+        }
+        LateOnce {
+            campaign,
+            stall,
+            passing,
+        }
+    }
+}
+
+/// The second call was decided three times, and made the third time, as the same attempt. Answers when it began.
+async fn assert_made_at_last(world: &World, tenant: &Tenant, campaign: &str) -> Moment {
+    let campaign = tenant.campaign(campaign).await;
+    assert_eq!(
+        (&campaign["status"], &campaign["counts"]["completed"]),
+        (&json!("completed"), &json!(1)),
+        "{campaign}"
+    );
+    assert_eq!(world.rows("dials").await, 4);
+    let sessions = tenant.api.get("/v1/sessions?order=asc").await.ok();
+    let session = &sessions["data"][1];
+    assert_eq!(
+        (sessions["data"].as_array().unwrap().len(), &session["attempt"]),
+        (2, &json!(1)),
+        "{sessions}"
+    );
+    Moment::parse(session["started_at"].as_str().unwrap()).unwrap()
+}
+
+/// The same of one that had waited: its actor must not take what it knows for what is stored.
+#[test]
+fn a_call_that_was_late_and_whose_next_commit_was_given_up_and_landed_is_made_all_the_same() {
+    behind_a_proxy(async |world, mut proxy| {
+        let tenant = world.tenant().await;
+        let LateOnce {
+            campaign,
+            stall,
+            passing,
+        } = LateOnce::begin(world, &tenant).await;
+        // That of the writer's own halt comes first.
+        proxy.hold_answer_after(1);
+        stall.end().await;
+        passing.await.unwrap();
+        proxy.release().await;
+        world.advance(minutes(5)).await;
+        assert_made_at_last(world, &tenant, &campaign).await;
+    });
 }
 
 on_both! {
@@ -256,6 +365,19 @@ on_both! {
         let session = &sessions["data"][1];
         assert_eq!((sessions["data"].as_array().unwrap().len(), &session["attempt"]), (2, &json!(1)), "{sessions}");
         let started = entities::values::Moment::parse(session["started_at"].as_str().unwrap()).unwrap();
+        assert!(started >= planned.plus(seconds(60)), "it rang at {started}");
+    }
+
+    /// The second time it has an actor, to which the intent is news.
+    async fn a_call_that_is_late_twice_waits_for_its_turn_again(world: &mut World) {
+        let tenant = world.tenant().await;
+        let LateOnce { campaign, stall, passing } = LateOnce::begin(world, &tenant).await;
+        let planned = world.clock.now();
+        world.clock.set(planned.plus_seconds(60));
+        stall.end().await;
+        passing.await.unwrap();
+        world.advance(minutes(5)).await;
+        let started = assert_made_at_last(world, &tenant, &campaign).await;
         assert!(started >= planned.plus(seconds(60)), "it rang at {started}");
     }
 }

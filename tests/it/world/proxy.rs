@@ -17,6 +17,8 @@ pub struct Proxy {
     /// Where to reach the database through it.
     pub url: String,
     hold: Arc<AtomicU8>,
+    /// COMMITs that pass before the one that is held.
+    ahead: Arc<AtomicU8>,
     released: watch::Sender<bool>,
     delivered: watch::Receiver<bool>,
 }
@@ -32,10 +34,10 @@ impl Proxy {
         let server = (through.host_str().unwrap().to_owned(), through.port().unwrap());
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
         through.set_port(Some(listener.local_addr().unwrap().port())).unwrap();
-        let hold = Arc::new(AtomicU8::new(NOTHING));
+        let (hold, ahead) = (Arc::new(AtomicU8::new(NOTHING)), Arc::<AtomicU8>::default());
         let (released, release) = watch::channel(false);
         let (deliver, delivered) = watch::channel(false);
-        let held = hold.clone();
+        let (held, first) = (hold.clone(), ahead.clone());
         tokio::spawn(async move {
             while let Ok((client, _)) = listener.accept().await {
                 let Ok(server) = TcpStream::connect(&server).await else {
@@ -46,6 +48,7 @@ impl Proxy {
                 let (mine, theirs) = watch::channel(false);
                 let requests = Requests {
                     hold: held.clone(),
+                    ahead: first.clone(),
                     release: release.clone(),
                     hold_answers: mine,
                     deliver: deliver.clone(),
@@ -57,6 +60,7 @@ impl Proxy {
         Proxy {
             url: through.to_string(),
             hold,
+            ahead,
             released,
             delivered,
         }
@@ -72,6 +76,12 @@ impl Proxy {
         self.hold.store(ANSWER, SeqCst);
     }
 
+    /// The same of the COMMIT after so many others.
+    pub fn hold_answer_after(&self, commits: u8) {
+        self.ahead.store(commits, SeqCst);
+        self.hold_answer();
+    }
+
     /// What was held goes on, or finds that nobody is there any more.
     pub async fn release(&mut self) {
         self.released.send_replace(true);
@@ -81,6 +91,7 @@ impl Proxy {
 
 struct Requests {
     hold: Arc<AtomicU8>,
+    ahead: Arc<AtomicU8>,
     release: watch::Receiver<bool>,
     hold_answers: watch::Sender<bool>,
     deliver: watch::Sender<bool>,
@@ -91,7 +102,8 @@ impl Requests {
         let mut buffer = vec![0; 64 * 1024];
         while let Ok(read @ 1..) = from.read(&mut buffer).await {
             let commits = buffer[..read].windows(6).any(|word| word == b"COMMIT");
-            let held = if commits {
+            let passes = |ahead: u8| ahead.checked_sub(1);
+            let held = if commits && self.ahead.fetch_update(SeqCst, SeqCst, passes).is_err() {
                 self.hold.swap(NOTHING, SeqCst)
             } else {
                 NOTHING

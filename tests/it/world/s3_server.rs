@@ -9,6 +9,7 @@ use std::{
 use tokio::{
     io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader},
     net::{TcpListener, TcpStream},
+    sync::watch,
     task::{JoinHandle, JoinSet},
 };
 
@@ -32,6 +33,7 @@ struct State {
     uploads: Mutex<HashMap<String, BTreeMap<u32, Vec<u8>>>>,
     answers: Mutex<VecDeque<(u16, String)>>,
     requests: Mutex<Vec<String>>,
+    holds_puts: watch::Sender<bool>,
 }
 
 struct Request {
@@ -83,6 +85,11 @@ impl S3Server {
         self.state.answers.lock().unwrap().extend(answers);
     }
 
+    /// From now on what is put waits, once it has come, until it is held no longer.
+    pub fn hold_puts(&self, is_held: bool) {
+        self.state.holds_puts.send_replace(is_held);
+    }
+
     /// `METHOD key` of each request, and ` range` of those with one; taken, so that a test sees each once.
     pub fn take_requests(&self) -> Vec<String> {
         std::mem::take(&mut self.state.requests.lock().unwrap())
@@ -114,6 +121,10 @@ async fn converse(mut peer: BufReader<TcpStream>, state: &State) -> io::Result<(
         let range = request.headers.get("range").map(|range| format!(" {range}"));
         let line = format!("{} {}{}", request.method, request.key, range.unwrap_or_default());
         state.requests.lock().unwrap().push(line);
+        if request.method == "PUT" {
+            let mut held = state.holds_puts.subscribe();
+            let _ = held.wait_for(|is_held| !*is_held).await;
+        }
         let ordered = state.answers.lock().unwrap().pop_front();
         let answer = match ordered {
             Some((status, body)) => {

@@ -33,6 +33,8 @@ pub struct Log {
     pub quality: Option<Quality>,
     /// How long after the greeting the first sound of ours was sent, in milliseconds.
     pub first_sound_ms: Option<u32>,
+    /// When the agent itself began to speak, in milliseconds since the pick-up.
+    pub first_words_ms: Option<u32>,
     /// Whoever has picked up was kept waiting for it for two seconds.
     pub was_kept_waiting: bool,
     /// The agent had nothing to say; was the message played that stands ready for that?
@@ -51,6 +53,8 @@ pub struct Log {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Utterance {
     pub role: Speaker,
+    /// The agent's own words, and not what the service says in its place.
+    pub is_own: bool,
     pub content: String,
     /// How long it takes to say, milliseconds; a guess for what is still being made.
     pub ms: u64,

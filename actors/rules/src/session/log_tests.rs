@@ -16,6 +16,7 @@ fn words(role: Speaker, content: &str) -> Utterance {
     let content = content.to_owned();
     Utterance {
         role,
+        is_own: false,
         content,
         ms: 0,
         ago_ms: None,

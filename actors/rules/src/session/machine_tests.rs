@@ -227,6 +227,7 @@ fn utter(role: Speaker, content: &str, ms: u64) -> Command {
     let (content, audio) = (content.to_owned(), None);
     Command::Utter(Utterance {
         role,
+        is_own: false,
         content,
         ms,
         ago_ms: None,

@@ -118,6 +118,12 @@ async fn who_speaks_is_said_before_consent_is_asked_and_before_the_brains_first_
         said.text_sha256,
         rules::digest::sha256(format!("{WHO} {OFFER}").as_bytes())
     );
+    let told_ms = session.call.disclosures()[1].completed_ms;
+    let first_words_ms = session.log.first_words_ms.map(i64::from);
+    assert!(
+        first_words_ms.is_some_and(|ms| ms >= told_ms),
+        "{first_words_ms:?}, and it was told by {told_ms}"
+    );
     let asked = session.call.consent_asked().unwrap();
     assert_eq!((asked.basis, asked.answer), (ConsentMode::Verbal, Some(true)));
     assert!(asked.asked_ms >= 4_950 && asked.answered_ms.unwrap() >= asked.asked_ms);

@@ -127,6 +127,27 @@ pub const FAULTS: &[Fault] = &[
             body["disclosures"][1]["kinds"] = json!(["ai"])
         })
     }),
+    ("the brain begins too soon", "L4", "spoke before it was told", |e| {
+        says(e, "ann.1 outcome", |body| body["first_words_ms"] = json!(8_999))
+    }),
+    ("the name follows later", "L4", "spoke before it was told", |e| {
+        says(e, "bob.1 outcome", |body| {
+            body["disclosures"][1]["kinds"] = json!(["ai"]);
+            let name = json!({ "kinds": ["name"], "started_ms": 10_000, "completed_ms": 12_000 });
+            body["disclosures"].as_array_mut().unwrap().push(name);
+        })
+    }),
+    (
+        "whoever hangs up soon has heard the brain alone",
+        "L4",
+        "spoke before it was told",
+        |e| {
+            says(e, "ann.1 outcome", |body| {
+                body["disclosures"] = json!([]);
+                body["ended_at"] = body["picked_up_at"].clone();
+            })
+        },
+    ),
     (
         "a person waits, and it does not count",
         "L5",

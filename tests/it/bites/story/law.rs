@@ -69,7 +69,7 @@ impl Story {
         let sentence = |from: i64, cut: bool| json!({ "kinds": ["ai", "name", "opt_out"], "started_ms": from, "completed_ms": from + 4_000, "is_cut_off": cut });
         self.next = Some(
             json!({ "answered_by": "human", "picked_up_at": iso(self.now), "ended_at": iso(self.now + 60_000),
-            "first_sound_ms": 400, "disclosures": [sentence(400, true), sentence(5_000, false)] }),
+            "first_sound_ms": 400, "first_words_ms": 9_000, "disclosures": [sentence(400, true), sentence(5_000, false)] }),
         );
         self.at((begins - super::START) as f64 / 1_000.0 + 65.0)
             .end(&call, "completed", "completed");

@@ -87,6 +87,10 @@ pub struct OutcomeBody {
     /// From the end of the person's greeting to the first sound of ours: milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_sound_ms: Option<i32>,
+    /// When the agent itself began to speak: milliseconds since the pick-up. What the service says for the law comes before; none: it
+    /// never did, or a crash has cut the call off.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_words_ms: Option<u32>,
     /// Why the call counts as abandoned.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub abandoned: Option<WhyAbandoned>,

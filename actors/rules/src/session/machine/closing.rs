@@ -49,6 +49,7 @@ pub(super) fn outcome(call: &Row, end: &End, log: &Log, transferred_to: Option<E
         started_at: end.started_at,
         answered_by: end.answered_by,
         first_sound_ms: call.first_sound_ms,
+        first_words_ms: log.first_words_ms,
         abandoned: call.abandoned,
         safe_harbour_played: log.left_alone == Some(true),
         duration_seconds: end.duration_seconds(),

@@ -136,6 +136,10 @@ pub(super) fn utter(mut session: Session, mut utterance: Utterance, now: Moment)
         let waited = began.since(started_at).as_millis();
         session.log.first_sound_ms = Some(u32::try_from(waited).unwrap_or(u32::MAX));
     }
+    if utterance.is_own && session.log.first_words_ms.is_none() {
+        let waited = began.since(started_at).as_millis();
+        session.log.first_words_ms = Some(u32::try_from(waited).unwrap_or(u32::MAX));
+    }
     let turn = session.log.utter(utterance, (started_at, began, ends));
     let heard = turn.map(|turn| overheard(&session, turn));
     Ok((session, heard.into_iter().collect()))

@@ -55,6 +55,30 @@ fn a_talk_is_recorded_as_it_went() {
     assert_eq!(serde_json::from_str::<OutcomeBody>(&text).unwrap(), body);
 }
 
+/// What the service says for the law is none of them.
+#[test]
+fn when_the_agent_itself_begins_to_speak_is_recorded() {
+    let own = |content: &str| match utter(Speaker::Agent, content, 1_000) {
+        Command::Utter(utterance) => Command::Utter(Utterance {
+            is_own: true,
+            ..utterance
+        }),
+        other => other,
+    };
+    let first_words_ms = |session: Session| {
+        let (_, effects) = transition(session, Command::HangUp(EndedBy::Caller), at(25)).unwrap();
+        outcome(&effects).unwrap().0.first_words_ms
+    };
+    let opened = after(
+        state("answered"),
+        utter(Speaker::Agent, "This is the AI assistant of Acme.", 2_000),
+        12,
+    );
+    assert_eq!(first_words_ms(opened.clone()), None);
+    let talked = after(after(opened, own("Good morning!"), 14), own("Are you there?"), 18);
+    assert_eq!(first_words_ms(talked), Some(4_000));
+}
+
 #[test]
 fn whoever_does_not_answer_rang_until_the_end() {
     let (body, may_be_undialled) = ended("ringing", refuse(Refusal::NoAnswer));

@@ -306,6 +306,7 @@ fn the_sounds_of_an_agent_that_speaks_by_itself_go_with_the_recording() {
     let sound = Bytes::from_static(&[0xff; 800]);
     let spoken = Command::Utter(Utterance {
         role: Speaker::Agent,
+        is_own: true,
         content: "Good morning!".into(),
         ms: 100,
         ago_ms: None,

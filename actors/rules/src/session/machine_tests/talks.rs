@@ -670,6 +670,7 @@ fn words_that_are_still_being_made_are_no_silence() {
 fn heard(ms: u64, ago_ms: u64) -> Command {
     Command::Utter(Utterance {
         role: Speaker::User,
+        is_own: false,
         content: "Well.".into(),
         ms,
         ago_ms: Some(ago_ms),
