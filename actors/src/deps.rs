@@ -11,7 +11,7 @@ use crate::{
     fence::Fence,
     heartbeat,
     holds::state::Holds,
-    leases::{Since, Stay},
+    leases::{Of, Since, Stay},
     quiet::Quiet,
     recording::sounds::Studio,
     registers::lookup::Registers,
@@ -24,7 +24,7 @@ use crate::{
 };
 use adapters::{brain::Providers, mail::post::Post, outbound::Outbound, sms::doors::Sms};
 use entities::{
-    boxed,
+    Result, boxed,
     db::Db,
     ids::{CampaignId, ImportId, RecoveryId, TenantId},
     values::Moment,
@@ -55,7 +55,7 @@ pub struct Shared {
     pub clock: Clock,
     pub ids: Arc<Ids>,
     pub writer: Writer,
-    /// Is the database still ours? Asked before each deed outside.
+    /// Is the database still ours? Asked before each deed outside: see [`Deps::pass`].
     pub fence: Arc<Fence>,
     pub calls: Calls,
     /// Until when the calls of the process before were carried.
@@ -167,6 +167,11 @@ impl Deps {
     /// Whose workspaces this process serves.
     pub fn share(&self) -> Share {
         self.fence.leases().share()
+    }
+
+    /// May this be done outside, now? The one question before each deed there, right before it: see [`Fence::pass`].
+    pub async fn pass(&self, of: impl Into<Of>) -> Result<()> {
+        self.fence.pass(&self.db, of.into()).await
     }
 
     /// Keeps a workspace on this node while work is done for it whose outcome would be lost else.

@@ -2,6 +2,8 @@
 //! over. Asserted inside every commit, and asked before each deed outside that no commit of this moment has asked for: a process
 //! that was stopped for a minute, or cut off, finds out before its first deed.
 //!
+//! A SQLite file is locked by the one process that serves it, whether that runs or stands still: there nothing is asked before a deed.
+//!
 //! Commits are fenced in the database ([`generation::assert`], [`entities::node::assert()`]). Deeds cannot be: so an answer counts for 200 ms
 //! only, and whoever takes over from the living waits longer than that (`handed_over`).
 use crate::leases::{Leases, Of};
@@ -55,6 +57,8 @@ impl Claim {
 pub struct Fence {
     claim: Claim,
     leases: Arc<Leases>,
+    /// Nobody takes it over while this process exists.
+    is_locked: bool,
     /// When it was last known to be ours.
     known_at: Mutex<(Instant, SystemTime)>,
     /// One asks for all who wait.
@@ -85,18 +89,20 @@ impl Fence {
             handed_over().await;
         }
         metrics::gauge!("callboard_generation").set(generation as f64);
-        Ok(Self::new(Claim::Generation(generation), Arc::new(Leases::whole())))
+        let (claim, leases) = (Claim::Generation(generation), Arc::new(Leases::whole()));
+        Ok(Self::new(claim, leases, !db.is_shared()))
     }
 
     /// Of a node that has just joined.
     pub fn of_node(id: NodeId) -> Self {
-        Self::new(Claim::Node(id), Arc::new(Leases::of(id)))
+        Self::new(Claim::Node(id), Arc::new(Leases::of(id)), false)
     }
 
-    fn new(claim: Claim, leases: Arc<Leases>) -> Self {
+    fn new(claim: Claim, leases: Arc<Leases>, is_locked: bool) -> Self {
         Fence {
             claim,
             leases,
+            is_locked,
             known_at: Mutex::new(now()),
             asking: tokio::sync::Mutex::default(),
             lost: watch::channel(false).0,
@@ -123,7 +129,7 @@ impl Fence {
             if *self.lost.borrow() {
                 return std::future::pending().await;
             }
-            if self.is_fresh() {
+            if self.is_locked || self.is_fresh() {
                 // What is about to leave is still finished here.
                 return if self.leases.holds(of) {
                     Ok(())

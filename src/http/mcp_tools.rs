@@ -181,6 +181,7 @@ async fn ask(
     };
     // Not on another task: when the client leaves, the server is not asked any further.
     let _permit = state.bulkheads.outside(caller.tenant_id())?;
+    state.deps.pass(caller.tenant_id()).await?;
     mcp_client::list(&state.deps.outbound, server, wanted, PATIENCE)
         .await
         .map_err(|fault| refused(&fault))

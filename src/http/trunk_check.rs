@@ -75,6 +75,7 @@ pub async fn test(
     let peering = Peering::of(&trunk);
     let credentials = peering.credentials(&deps.keyring)?;
     let has_password = credentials.is_some();
+    deps.pass(trunk.tenant_id).await?;
     let registering = async {
         match peering.register.enabled {
             true => Some(registrar::ask(&deps.outbound, &peering, credentials).await.outcome),

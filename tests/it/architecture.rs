@@ -290,6 +290,100 @@ fn reached(arrows: &BTreeMap<String, BTreeSet<String>>, from: &str) -> BTreeSet<
     found
 }
 
+/// What is done outside, as it stands in the code without its blanks.
+const DEEDS: [&str; 21] = [
+    "outbound.post(",
+    "outbound.send(",
+    "mcp_client::call(",
+    "mcp_client::list(",
+    "post.deliver(",
+    "post.hand_over(",
+    "provider.send(",
+    "stripe.open(",
+    "stripe.look(",
+    "cloner.create(",
+    "cloner.copies(",
+    "cloner.delete(",
+    "cloner.speak(",
+    "vault.put(",
+    "vault.put_read(",
+    "vault.erase(",
+    "database.ask(",
+    "ping::ping(",
+    "registrar::ask(",
+    "carrier.place(",
+    "Command::Refer{",
+];
+
+/// Functions of which the one that calls them has asked.
+const ASKED_BEFORE: [(&str, &str); 5] = [
+    ("conversation/functions.rs", "call_tool"),
+    ("conversation/functions.rs", "request"),
+    ("dispatcher/place.rs", "place"),
+    ("email/send.rs", "hand_over"),
+    ("sms/send.rs", "hand_over"),
+];
+
+/// A process that has lost what it serves finds out before its next deed: each stands behind the question whether it is still its own.
+/// Commands of the operator serve nothing.
+#[test]
+fn every_deed_outside_asks_the_fence_first() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let (mut done, mut unasked) = (BTreeSet::new(), BTreeSet::new());
+    for (path, text) in ["actors/src", "src"].iter().flat_map(|at| rust_files(&root.join(at))) {
+        let path = path[root.display().to_string().len() + 1..].to_owned();
+        if is_test(&path) || path.starts_with("src/cli/") {
+            continue;
+        }
+        for (name, body) in functions(&text) {
+            for (deed, at) in DEEDS.iter().filter_map(|deed| Some((*deed, body.find(*deed)?))) {
+                done.insert(deed);
+                let before = &body[..at];
+                if !before.contains("deps.pass(") && !before.contains("passed(deps,") {
+                    unasked.insert((path.clone(), name.clone()));
+                }
+            }
+        }
+    }
+    let expected = ASKED_BEFORE.map(|(file, name)| (format!("actors/src/{file}"), name.to_owned()));
+    assert_eq!(unasked, BTreeSet::from(expected));
+    assert_eq!(done, BTreeSet::from(DEEDS), "what nobody does needs no line here");
+}
+
+/// The functions of a file: their names, and what stands in them without blanks and comments.
+fn functions(text: &str) -> Vec<(String, String)> {
+    let text = text.split("#[cfg(test)]\nmod tests").next().unwrap();
+    let (mut begun, mut found) = (None, Vec::new());
+    for line in text.lines().filter(|line| !line.trim_start().starts_with("//")) {
+        if let Some(name) = name_of_function(line) {
+            begun = Some((indent(line), name.to_owned(), String::new()));
+        }
+        let Some((of, name, mut body)) = begun.take() else {
+            continue;
+        };
+        body.extend(line.split_whitespace());
+        if indent(line) == of && line.trim() == "}" {
+            found.push((name, body));
+        } else {
+            begun = Some((of, name, body));
+        }
+    }
+    found
+}
+
+fn indent(line: &str) -> usize {
+    line.len() - line.trim_start().len()
+}
+
+/// Of the one that this line begins.
+fn name_of_function(line: &str) -> Option<&str> {
+    let (words, rest) = line.trim_start().split_once("fn ")?;
+    let is_head = words
+        .split_whitespace()
+        .all(|word| word.starts_with("pub") || word == "async");
+    is_head.then(|| rest.split(is_no_letter).next().unwrap())
+}
+
 /// Whoever reads a file need not know who reads it.
 #[test]
 fn no_circle_of_files() {

@@ -59,6 +59,7 @@ pub async fn attach(
         added_at: file.created_at,
         added_by: Some(by),
     };
+    deps.pass(key.tenant_id).await?;
     let put = deps.studio.vault.put(&name(key.tenant_id, file.id), content).await;
     let taken = match put {
         Ok(_) => take(deps, key, file.clone(), evidence).await,
@@ -121,6 +122,7 @@ async fn take(deps: &Deps, key: TenantScoped<ConsentId>, file: File, evidence: E
 pub async fn erase(deps: &Deps, tenant: TenantId, files: &[ConsentFileId]) -> Result<()> {
     let mut erased = Vec::new();
     for id in files {
+        deps.pass(tenant).await?;
         match deps.studio.vault.erase(&name(tenant, *id)).await {
             Ok(()) => erased.push(*id),
             Err(failure) => tracing::warn!(%failure, "a file that no consent has is not erased yet"),

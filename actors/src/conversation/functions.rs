@@ -22,7 +22,10 @@ use runtime::{
     tracer::{Span, SpanKind, span_id},
 };
 use serde_json::{Value, json};
-use std::{collections::BTreeMap, time::Duration};
+use std::{
+    collections::BTreeMap,
+    time::{Duration, Instant},
+};
 use url::Url;
 
 /// Bytes of an answer; a larger one is a failure.
@@ -56,16 +59,27 @@ pub async fn invoke(deps: &Deps, function: &Function, arguments: &Value, occasio
         Occasion::Test => None,
     };
     let id: uuid::Uuid = deps.ids.next();
-    let asked = Asked {
-        id,
-        url: &url,
-        timeout: Duration::from_millis(u64::try_from(definition.timeout_ms.get()).unwrap_or(0)),
-        context: place.as_ref().map(|place| place.context(span_id(id))),
-    };
+    let timeout = Duration::from_millis(u64::try_from(definition.timeout_ms.get()).unwrap_or(0));
     let began = deps.clock.now();
-    let invoked = match &definition.mcp {
-        Some(mcp) => call_tool(deps, function, mcp, arguments, asked).await?,
-        None => request(deps, function, arguments, occasion, asked).await?,
+    let invoked = match time_left(deps, function, timeout).await? {
+        Some(timeout) => {
+            let asked = Asked {
+                id,
+                url: &url,
+                timeout,
+                context: place.as_ref().map(|place| place.context(span_id(id))),
+            };
+            match &definition.mcp {
+                Some(mcp) => call_tool(deps, function, mcp, arguments, asked).await?,
+                None => request(deps, function, arguments, occasion, asked).await?,
+            }
+        }
+        None => Invoked {
+            status: InvocationStatus::TimedOut,
+            http_status: 0,
+            output: timed_out(),
+            duration_ms: i64::try_from(timeout.as_millis()).unwrap_or(i64::MAX),
+        },
     };
     if let Some(place) = place {
         let took = Duration::from_millis(u64::try_from(invoked.duration_ms).unwrap_or(0));
@@ -74,6 +88,16 @@ pub async fn invoke(deps: &Deps, function: &Function, arguments: &Value, occasio
             .record([told(span, function, invoked.status, invoked.http_status)]);
     }
     Ok(invoked)
+}
+
+/// What is left of its time once it is known that this process may call it. `None`: the database is away for longer than the talk
+/// waits for a function.
+async fn time_left(deps: &Deps, function: &Function, timeout: Duration) -> Result<Option<Duration>> {
+    let begun = Instant::now();
+    match tokio::time::timeout(timeout, deps.pass(function.tenant_id)).await {
+        Ok(passed) => passed.map(|()| Some(timeout.saturating_sub(begun.elapsed()))),
+        Err(_) => Ok(None),
+    }
 }
 
 /// What is asked of whoever answers, whatever it speaks.

@@ -77,6 +77,7 @@ pub async fn open_page(deps: &Deps, row: Topup) -> Result<Topup> {
     let Some(stripe) = deps.payments.stripe.as_ref().filter(|_| needs_page) else {
         return Ok(row);
     };
+    deps.pass(row.tenant_id).await?;
     let command = match stripe.open(&row, &format!("{}/", deps.base_url)).await {
         Ok(page) => Command::Opened {
             session_id: page.session_id,
@@ -228,6 +229,7 @@ async fn ask(deps: Deps, key: TenantScoped<TopupId>) -> Result<()> {
     };
     for effect in effects {
         let Effect::Ask { session_id } = effect else { continue };
+        deps.pass(key.tenant_id).await?;
         match stripe.look(&session_id).await {
             Ok(Some(story)) => {
                 hear(&deps, story).await?;

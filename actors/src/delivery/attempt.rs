@@ -137,7 +137,7 @@ pub async fn perform(deps: &Deps, target: &Target, event: &event::Model, which: 
 }
 
 async fn post(deps: &Deps, target: &Target, event: &event::Model, which: Which) -> Report {
-    if deps.fence.pass(&deps.db, event.tenant_id.into()).await.is_err() {
+    if deps.pass(event.tenant_id).await.is_err() {
         // The node that has the workspace sends it; nothing is noted of this one.
         return Report::of_fault(deps.clock.now());
     }

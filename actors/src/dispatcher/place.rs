@@ -33,7 +33,7 @@ pub fn at_its_moment(
             busy = deps.clock.busy_until(free_at, busy).await;
         }
         limiter.end_to_wait();
-        let moved = deps.fence.pass(&deps.db, of).await.is_err();
+        let moved = deps.pass(of).await.is_err();
         // The last look at the clock: what stalled the process has stalled everything above.
         let times = deps.clock.times();
         let late = moved

@@ -51,7 +51,10 @@ async fn work(deps: &Deps, mut job: Job) -> Result<()> {
     }
     loop {
         let outcome = match Subject::load(deps, &job).await {
-            Ok(Some(subject)) => traced(deps, &subject).await,
+            Ok(Some(subject)) => {
+                deps.pass(job.tenant_id).await?;
+                traced(deps, &subject).await
+            }
             // It was deleted: there is nothing to find out, and nobody to be told.
             Ok(None) => return close(deps, job).await,
             Err(error) if error.retryable() => return Err(error),

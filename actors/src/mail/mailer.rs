@@ -110,7 +110,7 @@ async fn empty(deps: &Deps) -> Result<Option<Moment>> {
             return mail::next_due_at(&deps.db.read).await;
         }
         for row in due {
-            deps.fence.pass(&deps.db, Of::Installation).await?;
+            deps.pass(Of::Installation).await?;
             let sent = match opened(deps, &row) {
                 Ok(open) => deps.post.deliver(&open).await,
                 Err(error) => Err(Undelivered::Final(error.to_string())),

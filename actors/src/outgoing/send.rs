@@ -112,7 +112,7 @@ async fn hand_over<M: Sendable>(deps: &Deps, key: TenantScoped<M::Id>) -> Result
 /// What came of handing it over. One whose hours have passed since its intent was committed is not handed over: it waits, as if
 /// there had been no room, and is then told that it is too late.
 async fn ask_once<M: Sendable>(deps: &Deps, row: &M, made: M::Made) -> Command<M::Own> {
-    if let Err(error) = deps.fence.pass(&deps.db, row.seen().key.tenant_id.into()).await {
+    if let Err(error) = deps.pass(row.seen().key.tenant_id).await {
         let why = Fault::new("moved", error.to_string());
         return Command::Busy { retry_after: None, why };
     }

@@ -89,6 +89,7 @@ async fn erase_all(deps: &Deps, key: TenantScoped<RecordingId>) -> Result<Comman
     {
         return Ok(Command::Kept { until });
     }
+    deps.pass(key.tenant_id).await?;
     let erased = studio.vault.erase(&name(key)).await;
     erased.map_err(|failure| Error::Unavailable(failure.to_string()))?;
     studio.sounds().remove(&key.id);
@@ -136,6 +137,7 @@ async fn make(deps: &Deps, key: TenantScoped<RecordingId>, spooled: &mut bool) -
     };
     let synthetic = origin::of(deps, &call, row.channels, *spooled).await?;
     let mark = Mark::new(key.id, call.id, &synthetic, SigningKey::of(&deps.links)?)?;
+    deps.pass(key.tenant_id).await?;
     let stored = studio.vault.put_read(&name(key), mark.put_on(made.wav)).await;
     let stored = stored.map_err(|failure| Error::Unavailable(failure.to_string()))?;
     studio.sounds().remove(&key.id);

@@ -134,6 +134,10 @@ async fn ask_all(deps: &Deps, tenant: TenantId) -> Result<()> {
         let Ok(one_of_few) = questions.at_once.acquire().await else {
             break;
         };
+        if deps.pass(tenant).await.is_err() {
+            // The node that has the workspace asks for itself.
+            break;
+        }
         let some = questions.take(tenant, deps.clock.now());
         if some.is_empty() {
             break;

@@ -154,7 +154,7 @@ pub async fn send_now(deps: &Deps, owner: (TenantId, Env), to: E164, body: Strin
         attempt: 1,
         report_to: None,
     };
-    deps.fence.pass(&deps.db, tenant_id.into()).await?;
+    deps.pass(tenant_id).await?;
     match door.provider.send(message).await.outcome {
         SmsOutcome::Taken(_) => Ok(()),
         SmsOutcome::Refused(fault) => Err(Error::invalid(

@@ -166,6 +166,8 @@ impl Conversing {
             let home = home(&deps, account.row.tenant_id).await;
             let home = home.map_err(|error| error.to_string())?;
             let to = read_uri(&callee(to, &account.row.definition, home));
+            let passed = deps.pass(account.row.tenant_id).await;
+            passed.map_err(|error| error.to_string())?;
             to.ok_or_else(|| "the trunk's host is not one that a SIP address can have".to_owned())
         };
         let to = match self.meanwhile(written, &mut done, ended).await {

@@ -112,7 +112,7 @@ impl Watch {
             let deps = self.reach.deps.clone();
             tokio::select! {
                 biased;
-                passed = deps.fence.pass(&deps.db, self.reach.tenant.into()) => match passed {
+                passed = deps.pass(self.reach.tenant) => match passed {
                     Ok(()) => {}
                     Err(_) => return,
                 },

@@ -53,6 +53,7 @@ pub async fn put(
     let mut commit = Commit::default();
     commit.changes.voice_samples.push(sample.clone());
     deps.writer.commit(tenant_id.into(), commit).await?;
+    deps.pass(tenant_id).await?;
     let put = deps.studio.vault.put(&name(&sample), file).await;
     put.map_err(|failure| Error::Unavailable(failure.to_string()))?;
     Ok(sample)
@@ -79,6 +80,7 @@ pub async fn drop_all(deps: &Deps, samples: &[Sample]) -> Result<()> {
 async fn drop_some(deps: &Deps, tenant: TenantId, samples: &[Sample]) -> Result<()> {
     let mut erased = Vec::new();
     for sample in samples {
+        deps.pass(tenant).await?;
         match deps.studio.vault.erase(&name(sample)).await {
             Ok(()) => erased.push(sample.id),
             Err(failure) => tracing::warn!(%failure, "an upload that was cut off is not erased yet"),

@@ -166,6 +166,7 @@ async fn submit(deps: &Deps, row: &Row) -> Result<Command> {
         vault: deps.studio.vault.clone(),
         patience: row.deadline.unwrap_or(deps.clock.now()).since(deps.clock.now()),
     };
+    deps.pass(row.tenant_id).await?;
     Ok(match cloner.create(order).await {
         Ok(provider_voice_id) => Command::Made {
             run: row.run,
@@ -203,6 +204,7 @@ async fn look_up(deps: &Deps, row: &Row) -> Result<Command> {
     let Some(cloner) = deps.cloning.of(row.provider) else {
         return Ok(refuse(row, not_configured(), Vec::new()));
     };
+    deps.pass(row.tenant_id).await?;
     let copies = cloner.copies(row.id).await;
     let copies = copies.map_err(|Refused { why, .. }| Error::Unavailable(format!("the voice provider {why}")))?;
     Ok(match copies.into_iter().find(|copy| copy.run == row.run) {
@@ -246,6 +248,7 @@ async fn clear(deps: &Deps, row: &Row) -> std::result::Result<(), String> {
     let cloner = cloner.ok_or("no voice provider is configured any more")?;
     let said = |refused: Refused| refused.why;
     let kept = row.provider_voice_id.as_ref().filter(|_| row.deleted_at.is_none());
+    passed(deps, row).await?;
     let copies = cloner.copies(row.id).await.map_err(said)?;
     // A later run's are its own.
     let old = copies.into_iter().filter(|copy| copy.run <= row.run);
@@ -254,14 +257,20 @@ async fn clear(deps: &Deps, row: &Row) -> std::result::Result<(), String> {
     unwanted.sort();
     unwanted.dedup();
     for id in unwanted.into_iter().filter(|id| Some(id) != kept) {
+        passed(deps, row).await?;
         cloner.delete(id).await.map_err(said)?;
     }
     if row.deleted_at.is_some() {
         let samples = sample::all_of_voice(&deps.db.read, row.tenant_id, row.id).await;
         for sample in samples.map_err(|error| error.to_string())? {
+            passed(deps, row).await?;
             let erased = deps.studio.vault.erase(&samples::name(&sample)).await;
             erased.map_err(|failure| failure.to_string())?;
         }
     }
     Ok(())
+}
+
+async fn passed(deps: &Deps, row: &Row) -> std::result::Result<(), String> {
+    deps.pass(row.tenant_id).await.map_err(|error| error.to_string())
 }

@@ -56,6 +56,7 @@ async fn say(state: &State, row: &Model, text: String) -> ApiResult<Vec<u8>> {
     };
     let cloner = state.deps.cloning.of(row.provider).ok_or_else(not_configured)?;
     let language = row.language.clone().unwrap_or_else(|| "en-US".into());
+    state.deps.pass(row.tenant_id).await?;
     let spoken = cloner.speak(id, text, language).await;
     Ok(spoken.map_err(|refused| Error::Unavailable(format!("the voice provider {}", refused.why)))?)
 }

@@ -8,8 +8,15 @@ use super::{
 };
 use crate::{
     audit::{Evidence, check, report},
-    world::{Backend, Receiver, client, network::Network, phone::ports::Ports},
+    world::{
+        Backend, Receiver, client,
+        functions::{FunctionServer, Reply},
+        network::Network,
+        phone::ports::Ports,
+    },
 };
+use futures_util::future::join_all;
+use media::webrtc::{Codec, peer::Peer};
 use sea_orm::{ConnectOptions, ConnectionTrait, Database, DatabaseConnection, Statement};
 use serde_json::{Value, json};
 use std::{
@@ -33,7 +40,7 @@ fn contacts() -> usize {
 }
 
 fn rate() -> f64 {
-    (contacts() as f64 / (faults() * 5) as f64).min(2.0)
+    (contacts() as f64 / (faults() * 10) as f64).min(2.0)
 }
 
 struct Node {
@@ -53,7 +60,15 @@ impl Drop for Node {
     }
 }
 
-/// Three nodes, and workspaces that call and are told of it.
+/// Somebody in a room.
+struct Person {
+    /// What is deleted to leave.
+    seat: String,
+    /// Their browser, as long as they are there.
+    _peer: Peer,
+}
+
+/// Three nodes, and workspaces that call, are told of it and pay for it.
 struct Installation {
     place: Place,
     outside: DatabaseConnection,
@@ -61,6 +76,8 @@ struct Installation {
     /// One of each workspace.
     receivers: Vec<Receiver>,
     keys: Vec<String>,
+    /// Whom people talk with in rooms.
+    agents: Vec<Value>,
     campaigns: Vec<String>,
     acknowledged: Vec<Value>,
     /// Which node was killed, or stopped, and when.
@@ -90,6 +107,7 @@ impl Installation {
                 ("CALLBOARD_SANDBOX_SPEED", "5".to_owned()),
                 ("CALLBOARD_WEBHOOK_RETRY_SCHEDULE", "1,1,1,1,1,1,1,1,1".to_owned()),
                 ("CALLBOARD_DRAIN_SECONDS", "10".to_owned()),
+                ("CALLBOARD_CALL_PRICE_CENTS_PER_MINUTE", "60".to_owned()),
             ];
             Node {
                 name: name.to_owned(),
@@ -104,6 +122,7 @@ impl Installation {
             place,
             receivers: Vec::new(),
             keys: Vec::new(),
+            agents: Vec::new(),
             campaigns: Vec::new(),
             acknowledged: Vec::new(),
             killed: Vec::new(),
@@ -130,8 +149,8 @@ impl Installation {
         self.nodes[at].child.as_mut().unwrap()
     }
 
-    /// A workspace with an endpoint and a campaign, made over one node after the other.
-    async fn workspace(&mut self, n: usize) {
+    /// A workspace in which nothing goes on yet; answers a key of it.
+    fn quiet_workspace(&self, n: usize) -> String {
         let slug = format!("w{n}");
         self.place
             .create_workspace(&slug, &slug, &format!("{slug}@example.com"));
@@ -147,7 +166,12 @@ impl Installation {
             "k",
         ];
         let made = self.place.run(&create);
-        let key = super::json_of(&made)["plaintext"].as_str().unwrap().to_owned();
+        super::json_of(&made)["plaintext"].as_str().unwrap().to_owned()
+    }
+
+    /// A workspace with an endpoint, a campaign and somebody to talk with in rooms, made over one node after the other.
+    async fn workspace(&mut self, n: usize) {
+        let key = self.quiet_workspace(n);
         let limits = json!({ "limit": LIMIT });
         self.ask(&key, reqwest::Method::PATCH, "/v1/concurrency", Some(limits))
             .await;
@@ -171,7 +195,70 @@ impl Installation {
             .push(json!({ "kind": "campaign", "id": campaign["id"] }));
         self.campaigns
             .push(format!("/v1/campaigns/{}", campaign["id"].as_str().unwrap()));
+        let host = json!({ "name": "Bo", "prompt": "x", "first_message": "Hello.",
+            "brain": { "mode": "scripted", "replies": [{ "say": "Go on." }] } });
+        let host = self.post(&key, "/v1/agents", host).await["id"].clone();
+        self.agents.push(host);
         self.keys.push(key);
+    }
+
+    /// Somebody joins a room of each workspace, over whichever node is next.
+    async fn people(&self) -> Vec<Person> {
+        let joining = self.keys.iter().zip(&self.agents).map(async |(key, agent)| {
+            let room = self.post(key, "/v1/rooms", json!({ "agent_id": agent })).await;
+            let link = url::Url::parse(room["room_url"].as_str().unwrap()).unwrap();
+            let (path, proof) = (link.path(), link.query().unwrap());
+            let (peer, offer) = Peer::offer(Codec::Opus);
+            let answer = self
+                .knock(reqwest::Method::POST, &format!("{path}/whip?{proof}"), offer)
+                .await;
+            let seat = answer.headers()["location"].to_str().unwrap().to_owned();
+            peer.connect(&answer.text().await.unwrap());
+            peer.connected().await;
+            Person {
+                seat: format!("{seat}?{proof}"),
+                _peer: peer,
+            }
+        });
+        join_all(joining).await
+    }
+
+    /// Whoever was cut off has left already.
+    async fn leave(&self, people: Vec<Person>) {
+        let leaving = people.iter().map(async |person| {
+            self.knock(reqwest::Method::DELETE, &person.seat, String::new()).await;
+        });
+        join_all(leaving).await;
+    }
+
+    /// Asks one node after the other until one has an answer, as a browser does through a load balancer.
+    async fn knock(&self, method: reqwest::Method, path: &str, body: String) -> reqwest::Response {
+        let begun = Instant::now();
+        while begun.elapsed() < Duration::from_secs(60) {
+            let node = &self.nodes[self.next.fetch_add(1, SeqCst) % self.nodes.len()];
+            let request = client()
+                .request(method.clone(), format!("{}{path}", node.url))
+                .header("content-type", "application/sdp")
+                .timeout(Duration::from_secs(20))
+                .body(body.clone());
+            match request.send().await {
+                Ok(answer) if !answer.status().is_server_error() => return answer,
+                Ok(_) | Err(_) => pause(100).await,
+            }
+        }
+        panic!("{path} was not answered");
+    }
+
+    /// Credits are paid for in each workspace, once, however often that is asked for.
+    async fn top_ups(&self) -> Vec<Value> {
+        let paying = self.keys.iter().map(async |key| {
+            let topup = self
+                .post(key, "/v1/credits/topups", json!({ "amount_cents": 2_000 }))
+                .await;
+            assert_eq!(topup["status"], "succeeded", "{topup}");
+            json!({ "kind": "topup", "id": topup["id"], "cents": 2_000 })
+        });
+        join_all(paying).await
     }
 
     async fn post(&self, key: &str, path: &str, body: Value) -> Value {
@@ -215,6 +302,31 @@ impl Installation {
 
     async fn get(&self, key: &str, path: &str) -> Value {
         self.ask(key, reqwest::Method::GET, path, None).await
+    }
+
+    /// Reads until it is so.
+    async fn until(&self, key: &str, path: &str, so: impl Fn(&Value) -> bool) -> Value {
+        let begun = Instant::now();
+        loop {
+            let value = self.get(key, path).await;
+            if so(&value) {
+                return value;
+            }
+            assert!(begun.elapsed() < Duration::from_secs(60), "{path}: {value}");
+            pause(100).await;
+        }
+    }
+
+    /// How many workspaces that node says it has.
+    async fn reported(&self, at: usize) -> i64 {
+        let asked = client().get(format!("{}/metrics", self.nodes[at].url)).send().await;
+        let metrics = asked.unwrap().text().await.unwrap();
+        let mut lines = metrics.lines();
+        let count = lines.find_map(|line| line.strip_prefix("callboard_workspaces "));
+        count
+            .unwrap_or_else(|| panic!("it says nothing: {metrics}"))
+            .parse()
+            .unwrap()
     }
 
     async fn rows(&self, text: &str) -> Vec<(String, i64)> {
@@ -325,6 +437,15 @@ impl Installation {
         self.check_events(&dump);
         let lost = dump.iter().filter(|line| line["end_reason"] == "node_lost").count();
         assert!(lost == 0 || !self.killed.is_empty(), "{lost} calls were cut off");
+        let rooms = dump.iter().filter(|line| line["kind"] == "room");
+        let cut_off = rooms.filter(|room| room["status"] == "failed").count();
+        assert_eq!(
+            cut_off == 0,
+            self.killed.is_empty(),
+            "{cut_off} rooms ended with their node"
+        );
+        let charges = dump.iter().filter(|line| line["entry"] == "charge").count();
+        assert!(charges > contacts(), "{charges} postings charge for calls");
         let evidence = Evidence {
             dump,
             carrier,
@@ -459,6 +580,7 @@ fn nodes_that_fail_lose_nothing_and_call_nobody_twice() {
         nodes.balanced().await;
         let mut times = Vec::new();
         for n in 0..faults() {
+            let people = nodes.people().await;
             let (at, fault) = (nodes.busiest().await, fault(n));
             let process = nodes.child(at).id();
             match fault {
@@ -470,7 +592,9 @@ fn nodes_that_fail_lose_nothing_and_call_nobody_twice() {
                 Fault::CutOff => networks[at].cut(),
             }
             nodes.killed.push((at, millis()));
-            times.push(nodes.taken_over_from(at).await);
+            let (taken_over, paid) = futures_util::future::join(nodes.taken_over_from(at), nodes.top_ups()).await;
+            times.push(taken_over);
+            nodes.acknowledged.extend(paid);
             let placed = nodes.placed_by(at);
             match fault {
                 Fault::Killed => {}
@@ -491,9 +615,93 @@ fn nodes_that_fail_lose_nothing_and_call_nobody_twice() {
                 );
             }
             nodes.start(at);
+            nodes.leave(people).await;
         }
         shown(times);
         nodes.checked().await;
+    });
+}
+
+/// Everybody on the line hears a long sentence, after which the agent calls a function. Their node stands still until another has taken
+/// its workspace over and the sentence is long over: when it comes back it calls nothing.
+#[test]
+fn a_node_that_comes_back_calls_no_function() {
+    const CALLS: usize = 8;
+    on_disk(Backend::Postgres, async |place| {
+        let url = place.database.url.clone();
+        let mut nodes = Installation::open(place, [&url; 3]).await;
+        let key = nodes.quiet_workspace(0);
+        let server = FunctionServer::start(|_| Reply::Json(json!({ "booked": true })));
+        let days = json!({ "type": "object", "required": ["day"], "properties": { "day": { "enum": ["monday"] } } });
+        let function = json!({ "name": "book", "description": "Books a day.", "parameters": days, "url": server.url });
+        let function = nodes.post(&key, "/v1/functions", function).await;
+        let sentence = ["la"; 130].join(" ");
+        let reply = json!({ "say": sentence, "call": { "name": "book", "arguments": { "day": "monday" } } });
+        let agent = json!({ "name": "Ann", "prompt": "x", "function_ids": [function["id"]],
+            "brain": { "mode": "scripted", "replies": [reply] } });
+        let agent = nodes.post(&key, "/v1/agents", agent).await;
+        let calls = (0..CALLS).map(async |n| {
+            let call = json!({ "to_number": format!("+15002{n:05}0"), "agent_id": agent["id"],
+                "sandbox": { "script": [{ "say": "Please book a day." }] } });
+            let session = nodes.post(&key, "/v1/sessions", call).await;
+            let path = format!("/v1/sessions/{}", session["id"].as_str().unwrap());
+            nodes
+                .until(&key, &path, |session| !session["started_at"].is_null())
+                .await;
+            path
+        });
+        let calls = join_all(calls).await;
+        let owner = nodes.busiest().await;
+        let process = nodes.child(owner).id();
+        signal("-STOP", process);
+        for path in &calls {
+            let over = nodes.until(&key, path, |session| session["phase"] == "ended").await;
+            eprintln!("{path}: {}", over["end_reason"]);
+        }
+        // The sentence takes 4.3 s.
+        pause(10_000).await;
+        let called = server.calls().len();
+        assert!(called < CALLS, "nobody was in the middle of the sentence");
+        signal("-CONT", process);
+        assert!(!nodes.child(owner).wait().unwrap().success(), "it ends with a failure");
+        assert_eq!(
+            server.calls().len(),
+            called,
+            "it has called a function for what it lost"
+        );
+        for at in (0..3).filter(|at| *at != owner) {
+            terminate(nodes.child(at));
+        }
+    });
+}
+
+/// A new node has its share of workspaces in which nothing goes on, as it says itself, within the time that `docs/scaling.md` names.
+#[test]
+fn a_new_node_has_its_share_within_thirty_seconds() {
+    const QUIET: i64 = 9;
+    on_disk(Backend::Postgres, async |place| {
+        let url = place.database.url.clone();
+        let mut nodes = Installation::open(place, [&url; 3]).await;
+        terminate(nodes.child(2));
+        for n in 0..QUIET {
+            nodes.quiet_workspace(n as usize);
+        }
+        let begun = Instant::now();
+        while nodes.reported(0).await + nodes.reported(1).await < QUIET {
+            assert!(begun.elapsed() < Duration::from_secs(60), "{:?}", nodes.held().await);
+            pause(100).await;
+        }
+        nodes.start(2);
+        let begun = Instant::now();
+        // A difference of one is not worth a move.
+        while nodes.reported(2).await < QUIET / 3 - 1 {
+            assert!(begun.elapsed() < Duration::from_secs(30), "{:?}", nodes.held().await);
+            pause(100).await;
+        }
+        eprintln!("its share after {:.1} s", begun.elapsed().as_secs_f64());
+        for at in 0..3 {
+            terminate(nodes.child(at));
+        }
     });
 }
 

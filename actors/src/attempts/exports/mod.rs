@@ -170,6 +170,7 @@ async fn part(deps: &Deps, job: &Model) -> Result<(Option<ExportFile>, i64)> {
     let bytes = Bytes::from(draft.bytes);
     let size = bytes.len();
     let name = file_name(job.key(), number);
+    deps.pass(job.tenant_id).await?;
     let stored = deps.studio.vault.put_read(&name, bytes.into()).await;
     let stored = stored.map_err(|failure| Error::Unavailable(failure.to_string()))?;
     let file = ExportFile {
@@ -387,6 +388,7 @@ pub fn file_name(key: TenantScoped<ComplianceExportId>, part: usize) -> String {
 async fn erase(deps: &Deps, export: &Model) -> Result<()> {
     // One more may be there that was not noted.
     for part in 1..=export.files.0.len() + 1 {
+        deps.pass(export.tenant_id).await?;
         let erased = deps.studio.vault.erase(&file_name(export.key(), part)).await;
         erased.map_err(|failure| Error::Unavailable(failure.to_string()))?;
     }
