@@ -1,6 +1,7 @@
 //! `callboard doctor`: what would keep the service from its work, and what to do about it. Beside a running `serve` or before the first one;
 //! it changes nothing.
 mod machine;
+mod names;
 mod outside;
 mod stored;
 
@@ -10,12 +11,12 @@ use clap::Args;
 use serde::Serialize;
 use std::{path::PathBuf, time::Duration};
 
-/// Looks at settings, database, disks, ports and limits, and asks everybody that the service works with
+/// Looks at settings, database, disks, ports and limits, and asks name servers and everybody that the service works with
 ///
 /// Changes nothing and calls nobody. It fails if the service could not work as it is; what is merely unwise is a warning.
 #[derive(Args)]
 pub struct Doctor {
-    /// Ask nobody outside: no providers, mail server, trunks, nor the base URL
+    /// Ask nobody outside: no name servers, providers, mail server, trunks, nor the base URL
     #[arg(long)]
     offline: bool,
 }
@@ -90,6 +91,7 @@ impl Doctor {
             Vec::new()
         });
         if !self.offline {
+            names::look(&settings, &trunks, &mut found).await;
             outside::look(&settings, is_serving, trunks, &mut found).await;
         }
         match json {

@@ -109,8 +109,8 @@ fn apart(asked: SystemTime, date: SystemTime) -> Option<Duration> {
     (apart > CLOCKS).then_some(apart)
 }
 
-/// Is anybody there? Whether a key is good shows the first request that means something.
-async fn providers(settings: &Settings, client: &reqwest::Client, found: &mut Findings) {
+/// Where providers are, by the settings that name them.
+pub(super) fn addresses_of_providers(settings: &Settings) -> Vec<(&'static str, &str)> {
     let named = [
         ("chat_url", &settings.chat_url),
         ("realtime_url", &settings.realtime_url),
@@ -121,7 +121,7 @@ async fn providers(settings: &Settings, client: &reqwest::Client, found: &mut Fi
         ("voice_provider_url", &settings.voice_provider_url),
         ("recordings_s3_endpoint", &settings.recordings_s3_endpoint),
     ];
-    let mut named: Vec<(&str, &str)> = named.into_iter().map(|(name, url)| (name, url.as_str())).collect();
+    let mut named: Vec<(&'static str, &str)> = named.map(|(name, url)| (name, url.as_str())).into();
     // These have an address without being used.
     if !settings.sms_account_sid.is_empty() {
         named.push(("sms_url", &settings.sms_url));
@@ -129,14 +129,17 @@ async fn providers(settings: &Settings, client: &reqwest::Client, found: &mut Fi
     if !settings.stripe_secret_key.is_empty() {
         named.push(("stripe_url", &settings.stripe_url));
     }
-    let asked = named
-        .into_iter()
-        .filter(|(_, url)| !url.is_empty())
-        .map(async |(name, url)| {
-            // A websocket begins with a request like any other.
-            let http = url.replacen("ws", "http", usize::from(url.starts_with("ws")));
-            (name, url, client.get(http).send().await)
-        });
+    named.retain(|(_, url)| !url.is_empty());
+    named
+}
+
+/// Is anybody there? Whether a key is good shows the first request that means something.
+async fn providers(settings: &Settings, client: &reqwest::Client, found: &mut Findings) {
+    let asked = addresses_of_providers(settings).into_iter().map(async |(name, url)| {
+        // A websocket begins with a request like any other.
+        let http = url.replacen("ws", "http", usize::from(url.starts_with("ws")));
+        (name, url, client.get(http).send().await)
+    });
     for (name, url, answer) in future::join_all(asked).await {
         let what = format!("provider, {name}");
         match answer {

@@ -1,8 +1,14 @@
 //! What a service shows to those who watch it, and what `doctor` says of it.
 use super::{Calls, Place, json_of, on, on_disk, own_address, stderr, terminate};
-use crate::world::{Backend, client};
+use crate::world::{
+    Backend, client,
+    name_server::{Data, NameServer},
+};
 use serde_json::{Value, json};
-use std::process::Output;
+use std::{
+    net::UdpSocket,
+    process::{Command, Output},
+};
 
 async fn status(request: reqwest::RequestBuilder) -> u16 {
     request.send().await.unwrap().status().as_u16()
@@ -85,13 +91,25 @@ fn a_log_that_goes_to_a_file_is_plain_and_one_event_a_line() {
     });
 }
 
-fn doctor(place: &Place, arguments: &[&str], environment: &[(&str, &str)]) -> Output {
+fn asking(place: &Place, arguments: &[&str], environment: &[(&str, &str)]) -> Command {
     let arguments: Vec<&str> = ["--json", "doctor"].iter().chain(arguments).copied().collect();
     let mut command = place.command(&arguments);
     command
         .env("CALLBOARD_VOICE", "tones")
-        .env("CALLBOARD_SPEECH_PROVIDER", "");
-    command.envs(environment.iter().copied()).output().unwrap()
+        .env("CALLBOARD_SPEECH_PROVIDER", "")
+        .envs(environment.iter().copied());
+    command
+}
+
+fn doctor(place: &Place, arguments: &[&str], environment: &[(&str, &str)]) -> Output {
+    asking(place, arguments, environment).output().unwrap()
+}
+
+/// While servers of this test answer it.
+async fn doctor_meanwhile(place: &Place, environment: &[(&str, &str)]) -> Output {
+    let mut command = asking(place, &[], environment);
+    let ended = tokio::task::spawn_blocking(move || command.output().unwrap());
+    ended.await.unwrap()
 }
 
 /// What it found of one thing: its verdict, and what it said.
@@ -191,4 +209,88 @@ fn the_doctor_finds_what_is_wrong_on_sqlite() {
 #[test]
 fn the_doctor_finds_what_is_wrong_on_postgres() {
     the_doctor_finds_what_is_wrong(Backend::Postgres);
+}
+
+fn says_nothing_of(output: &Output, what: &str) -> bool {
+    let all = json_of(output);
+    all.as_array().unwrap().iter().all(|one| one["what"] != what)
+}
+
+/// Those of trunks by SRV records of a real name server; the settings' by this machine's own resolver, which knows `localhost`.
+fn the_doctor_asks_for_names(backend: Backend) {
+    on_disk(backend, async |place| {
+        let srv = |port, target| Data::Srv {
+            priority: 0,
+            port,
+            target,
+        };
+        let zone = [
+            ("_sip._udp.carrier.test", srv(65_000, "localhost")),
+            ("_sip._udp.none.test", srv(0, ".")),
+        ];
+        let servers = NameServer::start(&zone).await;
+        let (asked, sip_bind) = (servers.address.to_string(), own_address());
+        let mut serving = place.serve(&[]);
+        let api = Calls::to(&place, place.workspace());
+        let elsewhere = own_address();
+        for (name, host) in [
+            ("Carrier", "carrier.test"),
+            ("None", "none.test"),
+            ("Address", &*elsewhere),
+        ] {
+            api.post("/v1/sip_trunks", json!({ "name": name, "host": host })).await;
+        }
+        terminate(&mut serving);
+        let settings = [
+            ("CALLBOARD_SIP_BIND", &*sip_bind),
+            ("CALLBOARD_SIP_DNS", &*asked),
+            ("CALLBOARD_SMTP_URL", "smtp://localhost:1"),
+            ("CALLBOARD_MAIL_FROM", "a@example.com"),
+            ("CALLBOARD_BASE_URL", "https://localhost:1"),
+        ];
+        let with = |more: &[(&'static str, &'static str)]| [&settings[..], more].concat();
+
+        let well = doctor_meanwhile(&place, &settings).await;
+        assert_found(&well, "DNS", "ok", "1 of 1; the slowest, localhost, in ");
+        assert_found(&well, "DNS, trunks", "ok", "2 of 2; the slowest, ");
+        assert_found(&well, "DNS, trunk None", "warning", "has no SIP service");
+        for what in ["DNS, base_url, smtp_url", "DNS, trunk Carrier", "DNS, trunk Address"] {
+            assert!(says_nothing_of(&well, what), "{what}: {well:?}");
+        }
+        // Nobody is asked who was not named, nor without leave.
+        let offline = doctor(&place, &["--offline"], &settings);
+        assert!(says_nothing_of(&offline, "DNS") && says_nothing_of(&offline, "DNS, trunks"));
+
+        let live = with(&[
+            ("CALLBOARD_DEV", "false"),
+            ("CALLBOARD_CHAT_URL", "https://nobody.invalid/v1"),
+        ]);
+        let wrong = doctor_meanwhile(&place, &live).await;
+        assert_found(&wrong, "DNS", "ok", " of 2; ");
+        assert_found(&wrong, "DNS, base_url, smtp_url", "warning", "which is not public");
+        assert_found(&wrong, "DNS, chat_url", "failure", "nobody.invalid");
+        assert_found(&wrong, "DNS, trunk Carrier", "warning", "which is not public");
+
+        // It is there, and says nothing.
+        let silent = UdpSocket::bind(("127.0.0.1", 0)).unwrap();
+        let at = silent.local_addr().unwrap().to_string();
+        let asking_it = [&settings[..], &[("CALLBOARD_SIP_DNS", &*at)][..]].concat();
+        let unanswered = doctor_meanwhile(&place, &asking_it).await;
+        assert_found(&unanswered, "DNS, trunks", "warning", "no name server answers for ");
+        assert!(says_nothing_of(&unanswered, "DNS, trunk Carrier"));
+        for output in [&well, &wrong, &unanswered] {
+            for line in json_of(output).as_array().unwrap() {
+                super::assert_in_our_words(line["said"].as_str().unwrap());
+            }
+        }
+    });
+}
+
+#[test]
+fn the_doctor_asks_for_names_on_sqlite() {
+    the_doctor_asks_for_names(Backend::Sqlite);
+}
+#[test]
+fn the_doctor_asks_for_names_on_postgres() {
+    the_doctor_asks_for_names(Backend::Postgres);
 }

@@ -9,7 +9,7 @@ pub mod trouble;
 
 pub use connect::{Lookup, SystemLookup};
 use entities::{boxed, ids::TenantId};
-pub use policy::{AllowedTarget, Blocked, Policy};
+pub use policy::{AllowedTarget, Blocked, Policy, is_public};
 use rules::delivery::failure::{Failure, Timings};
 use runtime::bulkhead::Bulkhead;
 

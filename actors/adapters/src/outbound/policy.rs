@@ -146,7 +146,7 @@ impl Policy {
             .allowed
             .iter()
             .any(|target| matches!(target, AllowedTarget::Network(network) if network.contains(&ip)));
-        named || opened || (self.dev && ip.is_loopback()) || is_public(ip)
+        named || opened || (self.dev && ip.is_loopback()) || is_global(ip)
     }
 }
 
@@ -207,7 +207,13 @@ fn is_link_local(ip: IpAddr) -> bool {
     }
 }
 
-fn is_public(ip: IpAddr) -> bool {
+/// Can it be reached from everywhere, as far as its number says? Whatever the operator has opened.
+pub fn is_public(ip: IpAddr) -> bool {
+    let ip = embedded_v4(ip);
+    !is_link_local(ip) && is_global(ip)
+}
+
+fn is_global(ip: IpAddr) -> bool {
     match ip {
         IpAddr::V4(ip) => {
             let [a, b, c, _] = ip.octets();

@@ -70,23 +70,23 @@ pub fn words(error: &dyn StdError) -> String {
 
 /// No address of a name was found.
 pub fn unknown(name: &str, error: &io::Error) -> String {
-    let said = error.to_string().to_ascii_lowercase();
+    if is_unanswered(error) {
+        return format!("{name} cannot be looked up: no name server answers");
+    }
+    let said = error.to_string();
+    // Nobody was asked: this machine lacks something, such as files that it may open.
+    if error.raw_os_error().is_some() || said.to_ascii_lowercase().contains("memory allocation") {
+        return format!("{name} cannot be looked up by this machine: {}", plain(said));
+    }
+    format!("no name server knows {name}")
+}
+
+/// No name server said whether there is such a name.
+pub fn is_unanswered(error: &io::Error) -> bool {
     // Of the system's resolver there are only words: glibc's, musl's and the BSDs'.
     let again = ["temporary failure", "try again", "timed out"];
-    match error.kind() {
-        ErrorKind::TimedOut => format!("{name} cannot be looked up: no name server answers"),
-        _ if again.iter().any(|words| said.contains(words)) => {
-            format!("{name} cannot be looked up: no name server answers")
-        }
-        // Nobody was asked: this machine lacks something, such as files that it may open.
-        _ if error.raw_os_error().is_some() || said.contains("memory allocation") => {
-            format!(
-                "{name} cannot be looked up by this machine: {}",
-                plain(error.to_string())
-            )
-        }
-        _ => format!("no name server knows {name}"),
-    }
+    let said = error.to_string().to_ascii_lowercase();
+    error.kind() == ErrorKind::TimedOut || again.iter().any(|words| said.contains(words))
 }
 
 fn broken(error: &io::Error) -> Option<&'static str> {
