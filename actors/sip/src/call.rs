@@ -110,6 +110,8 @@ pub struct Call {
     /// There was a 2xx: the dialog has to be ended by BYE.
     is_picked_up: bool,
     invite: Option<Invite>,
+    /// How the peer says that our call is signed.
+    attested: Option<char>,
     invited: Option<Invited>,
     session: Session,
     clients: Vec<Outgoing>,
@@ -136,6 +138,7 @@ impl Call {
             dialog: None,
             is_picked_up: false,
             invite: None,
+            attested: None,
             invited: None,
             session: Session::default(),
             clients: Vec::new(),
@@ -226,6 +229,11 @@ impl Call {
     /// They made no offer and want reliable answers: ours belongs into the first of them. RFC 3262 §5.
     pub fn wants_early_offer(&self) -> bool {
         self.invited.as_ref().is_some_and(Invited::wants_offer)
+    }
+
+    /// How the peer has said, in an answer to our INVITE, that the call is signed: A, B or C. Its last word counts.
+    pub fn attested(&self) -> Option<char> {
+        self.attested
     }
 
     /// `None`: nobody has picked up.

@@ -6,7 +6,10 @@ use crate::{
     digest::{Authorizer, Credentials, Verifier},
     identity::Identity,
     ladder::{Direction, Ladder},
-    message::{Address, Fields, Frame, Message, Method, Name, Request, StreamReader, Transport, read_datagram, refuse},
+    message::{
+        Address, Fields, Frame, Message, Method, Name, Request, StreamReader, Transport, WhyRefused, read_datagram,
+        refuse,
+    },
     transaction::{Client, Server, ack, cancel},
 };
 use std::{
@@ -111,7 +114,8 @@ fn seeds() -> Vec<Vec<u8>> {
         From: <sip:x@y>;tag=1\r\nTo: <sip:x@y>;tag=2\r\nCall-ID: 1\r\nCSeq: 1 REGISTER\r\nWWW-Authenticate: Digest realm=\"a\", \
         nonce=\"b\", qop=\"auth,auth-int\", algorithm=SHA-256, opaque=\"c\"\r\nWWW-Authenticate: Digest realm=\"a\", nonce=\"b\", \
         algorithm=MD5\r\nRecord-Route: <sip:p1;lr>, <sip:p2;lr>\r\nContact: <sip:[2001:db8::1]:5060;transport=tcp>;expires=60\r\n\
-        Reason: Q.850;cause=16\r\nRetry-After: 5\r\nContent-Length: 0\r\n\r\n"
+        Reason: Q.850;cause=16;text=\"a\\\"b\";location=LN\r\nCall-Info: <https://a/b>;purpose=jwscard\r\n\
+        P-Attestation-Indicator: A\r\nRetry-After: 5\r\nContent-Length: 0\r\n\r\n"
             .to_vec(),
     );
     seeds.push(
@@ -140,7 +144,9 @@ fn touch(message: &Message, now: Instant) {
     );
     let _ = (
         message.reason_cause(),
+        message.attestation(),
         message.retry_after(),
+        WhyRefused::of(message),
         message.user_of(Name::FROM),
         message.list(Name::CONTACT),
     );

@@ -9,6 +9,7 @@ mod method;
 mod read;
 pub mod refuse;
 mod via;
+mod why_refused;
 
 pub use address::Address;
 pub use ezk_sip_types::{Headers, Name, uri::SipUri};
@@ -17,6 +18,7 @@ pub use head::{MAX_BYTES, Unreadable};
 pub use method::Method;
 pub use read::{Frame, StreamReader, read_datagram};
 pub use via::Via;
+pub use why_refused::{Reason, WhyRefused};
 
 use bytes::Bytes;
 use ezk_sip_types::print::{AppendCtx, PrintCtx, UriContext};

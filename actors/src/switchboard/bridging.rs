@@ -5,6 +5,7 @@
 use super::{
     account::Account,
     accounts::home,
+    answers::sip_answer,
     channel::{Channel, open},
     conversing::{Conversing, Next, answer_offer},
     leg_numbers::of_second,
@@ -339,8 +340,9 @@ impl Conversing {
                         }
                         Next::GoesOn
                     }
-                    Happening::Refused { code, reason, q850, rang, .. } => {
-                        return Rung::Failed(words(outcome(code, &reason, q850, rang).refusal));
+                    Happening::Refused { code, reason, q850, rang, why, .. } => {
+                        let answer = sip_answer((code, reason, q850), why);
+                        return Rung::Failed(words(outcome(&answer, rang).refusal));
                     }
                     Happening::NoAnswer | Happening::TransportFailed | Happening::Gone => {
                         return Rung::Failed("the carrier cannot be reached".into());

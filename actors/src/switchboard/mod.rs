@@ -8,6 +8,7 @@ mod account;
 mod accounts;
 mod admission;
 mod agent;
+mod answers;
 mod bridging;
 mod broken;
 mod carry;

@@ -6,6 +6,7 @@ use super::{
     account::Account,
     accounts::{account, home, judged, next_target},
     agent::Agent,
+    answers::sip_answer,
     conversing::Conversing,
     leg_numbers::{of_try, placing},
     line::Target,
@@ -26,8 +27,9 @@ use entities::{
 };
 use media::{bridge::MediaBridge, rtp::session::RtpEvent, tones::Tone};
 use rules::session::{
-    command::{Command as SessionCommand, Refusal, SipAnswer},
+    command::{Command as SessionCommand, Refusal},
     machine::PLACED_WITHIN_MS,
+    sip_answer::{Attestation, SipAnswer},
     sip_outcome::{after_announcement, names_a_limit, outcome},
 };
 use sip::{
@@ -303,9 +305,11 @@ impl Outbound<'_> {
                 q850,
                 retry_after,
                 rang,
+                why,
             } => {
                 signalling.tell_what_was_said();
-                return Some(self.refused(signalling, (code, reason, q850), retry_after, rang));
+                let answer = sip_answer((code, reason, q850), why);
+                return Some(self.refused(signalling, answer, retry_after, rang));
             }
             Happening::TransportFailed => {
                 let why = format!("no connection to {} could be made", signalling.target().address);
@@ -338,6 +342,7 @@ impl Outbound<'_> {
 
     async fn picked_up(&self, signalling: &mut Signalling, sound: &mut Sound, sdp: &[u8]) -> Try {
         self.note_answered(signalling);
+        self.note_attestation(signalling);
         judged(self.deps, signalling.account(), false, 200, "");
         let agreed = sound.agree(self.deps, sdp).await;
         signalling.confirm().await;
@@ -356,6 +361,7 @@ impl Outbound<'_> {
     /// It rings, or sounds as if it did: once.
     fn rings(&mut self, signalling: &Signalling) {
         self.note_answered(signalling);
+        self.note_attestation(signalling);
         if !std::mem::replace(&mut self.rang, true) {
             self.tell(SessionCommand::Ring);
         }
@@ -367,29 +373,32 @@ impl Outbound<'_> {
             .target_answered(signalling.account().row.id, signalling.target().address);
     }
 
-    fn refused(
-        &self,
-        signalling: &Signalling,
-        (code, reason, q850): (u16, String, Option<u8>),
-        retry_after: Option<Duration>,
-        rang: bool,
-    ) -> Try {
+    /// For the session's end: how the carrier says that it has signed the call.
+    fn note_attestation(&self, signalling: &Signalling) {
+        if let Some(attestation) = signalling.attested().and_then(Attestation::of) {
+            self.tell(SessionCommand::NoteAttestation(attestation));
+        }
+    }
+
+    fn refused(&self, signalling: &Signalling, answer: SipAnswer, retry_after: Option<Duration>, rang: bool) -> Try {
+        let code = answer.code;
         let ending = Ending::Answer {
             code,
             rang,
             has_retry_after: retry_after.is_some(),
-            names_a_limit: names_a_limit(&reason),
+            names_a_limit: names_a_limit(&answer.reason),
         };
-        let judgement = outcome(code, &reason, q850, rang);
+        let judgement = outcome(&answer, rang);
         if may_fail_over(ending) {
-            return Try::Elsewhere(judgement.refusal, Some(SipAnswer { code, reason, q850 }));
+            return Try::Elsewhere(judgement.refusal, Some(answer));
         }
+        self.note_attestation(signalling);
         judged(
             self.deps,
             signalling.account(),
             judgement.is_unauthorized,
             code,
-            &reason,
+            &answer.reason,
         );
         let refusal = match self.is_announced {
             true => after_announcement(code, judgement.refusal),
@@ -406,7 +415,7 @@ impl Outbound<'_> {
             }
             _ => {}
         }
-        self.refuse(refusal, Some(SipAnswer { code, reason, q850 }));
+        self.refuse(refusal, Some(answer));
         Try::Over
     }
 

@@ -164,6 +164,11 @@ impl Signalling {
         }
     }
 
+    /// See [`Call::attested`].
+    pub fn attested(&self) -> Option<char> {
+        self.call.attested()
+    }
+
     pub fn account(&self) -> &Arc<Account> {
         &self.account
     }

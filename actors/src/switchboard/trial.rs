@@ -6,6 +6,7 @@ mod leg;
 
 use super::{
     account::Account,
+    answers::sip_answer,
     line::Target,
     moments::until,
     numbers::{callee, caller, first_routes},
@@ -29,7 +30,7 @@ use entities::{
 };
 use leg::{Leg, hand_over};
 use media::{answering::Verdict, bridge::MediaBridge, rtp::session::RtpEvent, threads::MediaThreads};
-use rules::session::{command::SipAnswer, sip_outcome::names_a_limit};
+use rules::session::{sip_answer::SipAnswer, sip_outcome::names_a_limit};
 use sip::{
     call::{CallIdentity, Command, Dial, Happening, Local},
     digest::{Authorizer, Credentials},
@@ -278,6 +279,7 @@ impl Trial {
                     q850,
                     retry_after,
                     rang,
+                    why,
                 } => {
                     let ending = Ending::Answer {
                         code,
@@ -285,7 +287,7 @@ impl Trial {
                         has_retry_after: retry_after.is_some(),
                         names_a_limit: names_a_limit(&reason),
                     };
-                    let answer = SipAnswer { code, reason, q850 };
+                    let answer = sip_answer((code, reason, q850), why);
                     return (Outcome::Refused { answer, rang }, may_fail_over(ending));
                 }
                 Happening::TransportFailed => {

@@ -21,7 +21,8 @@ use media::answering::Verdict;
 use rules::{
     delivery::failure::Failure,
     session::{
-        command::{Refusal, SipAnswer},
+        command::Refusal,
+        sip_answer::SipAnswer,
         sip_outcome::{names_a_limit, outcome},
     },
 };
@@ -150,7 +151,7 @@ const NO_SOUND: &str = "their sound does not arrive: open CALLBOARD_RTP_PORTS (U
                         NAT, and switch off SIP ALG in the router; or they sent none";
 
 fn refused(answer: &SipAnswer, rang: bool, has_password: bool) -> Judgement {
-    let refusal = outcome(answer.code, &answer.reason, answer.q850, rang).refusal;
+    let refusal = outcome(answer, rang).refusal;
     // It came through, to whoever did not want it.
     let is_well = matches!(refusal, Refusal::Busy | Refusal::NoAnswer | Refusal::Declined);
     let advice = match refusal {
@@ -205,7 +206,7 @@ mod tests {
         let answer = SipAnswer {
             code,
             reason,
-            q850: None,
+            ..SipAnswer::default()
         };
         Outcome::Refused { answer, rang: true }
     }

@@ -1,4 +1,5 @@
 //! Attempts as they are on record.
+use super::outcomes::{ComplianceOutcomeView, last_of_each, read};
 use crate::{
     http::{
         caller::Caller,
@@ -28,7 +29,7 @@ use rules::{
     },
 };
 use schemars::JsonSchema;
-use serde::{Serialize, de::DeserializeOwned};
+use serde::Serialize;
 use serde_json::Value;
 use uuid::Uuid;
 
@@ -73,6 +74,8 @@ pub struct ComplianceAttemptView {
     pub is_observed: bool,
     /// The rules that did not say yes.
     pub objections: Vec<Asked>,
+    /// What came of the call or the message; null: that is not known yet.
+    pub outcome: Option<ComplianceOutcomeView>,
     /// SHA-256, hex, of this row and all before it.
     pub hash: String,
 }
@@ -114,7 +117,7 @@ pub struct AttemptProofView {
 }
 
 impl ComplianceAttemptView {
-    fn of(row: &Model) -> Result<(Self, Vec<Asked>)> {
+    fn of(row: &Model, outcome: Option<ComplianceOutcomeView>) -> Result<(Self, Vec<Asked>)> {
         let body: AttemptBody = read(row, &row.body)?;
         let person: Person = match &row.content {
             Some(content) => read(row, content)?,
@@ -146,6 +149,7 @@ impl ComplianceAttemptView {
             law_version: body.law,
             is_observed: body.observed,
             objections: judgement.noes().cloned().collect(),
+            outcome,
             hash: row.hash.clone(),
         };
         Ok((view, judgement.asked))
@@ -168,14 +172,6 @@ impl ComplianceRecordView {
     }
 }
 
-fn read<T: DeserializeOwned>(row: &Model, text: &str) -> Result<T> {
-    serde_json::from_str(text).map_err(|_| Error::Corrupt {
-        table: "attempt_records",
-        column: "body",
-        id: format!("{} {} {}", row.tenant_id, row.env, row.n),
-    })
-}
-
 /// GET /v1/compliance/attempts
 pub async fn list(
     state: Data<State>,
@@ -196,7 +192,10 @@ pub async fn list(
     params.finish()?;
     let _permit = state.bulkheads.search(caller.tenant_id())?;
     let (rows, has_more) = attempt::list(&state.deps.db.read, caller.owner(), filter, by_place(page)).await?;
-    let views = rows.iter().map(|row| Ok(ComplianceAttemptView::of(row)?.0));
+    let ids: Vec<AttemptId> = rows.iter().map(|row| row.attempt_id).collect();
+    let outcomes = last_of_each(&attempt::of_attempts(&state.deps.db.read, caller.owner(), &ids).await?)?;
+    let view = |row: &Model| ComplianceAttemptView::of(row, outcomes.get(&row.attempt_id).cloned());
+    let views = rows.iter().map(|row| Ok(view(row)?.0));
     let views = views.collect::<Result<Vec<_>>>()?;
     let listed = Listed { rows, has_more };
     Ok(web::Json(List::made(&listed, |row| cursor(row.n), views)))
@@ -231,7 +230,8 @@ pub async fn get(state: Data<State>, caller: Caller, Id(id): Id<AttemptId>) -> A
     let rows = attempt::of_attempt(&state.deps.db.read, caller.own(id)).await?;
     let opening = rows.iter().find(|row| row.kind == RecordKind::Attempt);
     // A wish that was told elsewhere has an id, too, and is no attempt.
-    let (view, asked) = ComplianceAttemptView::of(opening.ok_or(Error::NotFound("attempt"))?)?;
+    let opening = opening.ok_or(Error::NotFound("attempt"))?;
+    let (view, asked) = ComplianceAttemptView::of(opening, last_of_each(&rows)?.remove(&id))?;
     let pack = law::of_version(&view.law_version);
     let rule = |asked: Asked| {
         let known = pack.and_then(|pack| pack.rule(&asked.rule));

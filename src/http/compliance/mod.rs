@@ -6,3 +6,4 @@ pub mod exports;
 pub mod heads;
 pub mod identity;
 pub mod law_rules;
+pub mod outcomes;

@@ -62,6 +62,8 @@ on_both! {
         let one = &of_one[0];
         assert_eq!((&one["phone_number"], &one["channel"], &one["campaign_id"]), (&json!(TALKS), &json!("phone"), &json!(campaign)));
         assert_eq!((&one["purpose"], &one["is_observed"], &one["is_erased"]), (&json!("marketing"), &json!(true), &json!(false)));
+        let came = &one["outcome"];
+        assert_eq!((&came["status"], &came["blocked"], &came["attestation"]), (&json!("completed"), &json!(false), &Value::Null));
         let session = one["id"].as_str().unwrap();
         for (query, count) in [
             (format!("?session_id={session}"), 1),

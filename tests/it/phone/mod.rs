@@ -4,6 +4,7 @@
 //! Each scenario has its number of the list of scenarios in its comment. Kills are in `process/phone.rs`.
 mod answers;
 mod auth;
+mod blocks;
 mod carriers;
 mod check;
 mod codes;
@@ -40,6 +41,7 @@ mod wishes;
 /// What sipp plays.
 pub mod scenarios {
     pub const ANSWERS: &str = include_str!("sipp/answers.xml");
+    pub const BLOCKS: &str = include_str!("sipp/blocks.xml");
     pub const BY_NUMBER: &str = include_str!("sipp/by_number.xml");
     pub const CALLS: &str = include_str!("sipp/calls.xml");
     pub const CANCELS: &str = include_str!("sipp/cancels.xml");

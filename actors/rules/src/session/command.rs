@@ -2,6 +2,7 @@
 use super::{
     latency::TurnMarks,
     log::{Answered, Utterance},
+    sip_answer::{Attestation, SipAnswer},
 };
 use bytes::Bytes;
 use entities::{
@@ -13,7 +14,6 @@ use entities::{
     transcript::{Invocation, ToolCall},
     values::{Cents, E164, Metadata, Moment},
 };
-use std::fmt;
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum Command {
@@ -29,6 +29,8 @@ pub enum Command {
     Release,
     /// It may not be called at all.
     Reject(RejectReason),
+    /// The carrier says how it has signed the call.
+    NoteAttestation(Attestation),
     /// The other side's phone rings.
     Ring,
     /// Picked up, and it is not known yet by whom: the carrier bills from now on.
@@ -206,36 +208,6 @@ pub enum Refusal {
     /// Nothing was sent: this service had no port or no room for it, could not store its leg, or was too late. The trunk is not to
     /// blame.
     NotPlaced,
-}
-
-/// A carrier's final answer to an INVITE.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SipAnswer {
-    /// 300 to 699.
-    pub code: u16,
-    /// Its phrase, in the carrier's words.
-    pub reason: String,
-    /// The cause that its `Reason` names, 1 to 127. Source: ITU-T Q.850; RFC 3326.
-    pub q850: Option<u8>,
-}
-
-/// Characters that are kept of what a carrier says.
-const MAX_PHRASE: usize = 200;
-
-impl fmt::Display for SipAnswer {
-    /// On one line: `486 Busy Here (Q.850 17)`.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.code)?;
-        let plain = |c: char| if c.is_control() { ' ' } else { c };
-        let phrase: String = self.reason.trim().chars().take(MAX_PHRASE).map(plain).collect();
-        if !phrase.is_empty() {
-            write!(f, " {phrase}")?;
-        }
-        match self.q850 {
-            Some(cause) => write!(f, " (Q.850 {cause})"),
-            None => Ok(()),
-        }
-    }
 }
 
 /// Why a call that waited is not placed.

@@ -1,5 +1,8 @@
 //! What is said and done in a talk, kept in memory until its end.
-use super::latency::{TurnMarks, summary};
+use super::{
+    latency::{TurnMarks, summary},
+    sip_answer::{Attestation, SipAnswer},
+};
 use bytes::Bytes;
 use entities::{
     ids::SessionId,
@@ -45,6 +48,10 @@ pub struct Log {
     pub is_blocked: bool,
     /// Turned down by the person, whose phone rang.
     pub is_declined: bool,
+    /// Of a call that its carrier has not connected: what it said.
+    pub sip_answer: Option<SipAnswer>,
+    /// How the carrier says that it has signed the call.
+    pub attestation: Option<Attestation>,
     /// Functions whose answers are awaited: call, name, since when.
     awaited: Vec<(String, String, Moment)>,
 }

@@ -36,11 +36,10 @@ pub use waiting::known_by;
 pub use wishes::leaving;
 
 use super::{
-    command::{
-        Abandoned, Command, Disclosed, Disposition, Evaluated, Refusal, RejectReason, Return, SipAnswer, TimedOut,
-    },
+    command::{Abandoned, Command, Disclosed, Disposition, Evaluated, Refusal, RejectReason, Return, TimedOut},
     latency::TurnMarks,
     log::{Answered, Log, Utterance},
+    sip_answer::{Attestation, SipAnswer},
 };
 use crate::{
     barred::{self, Whom},

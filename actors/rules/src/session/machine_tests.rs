@@ -314,8 +314,16 @@ fn refuse(refusal: Refusal) -> Command {
 /// By a carrier.
 fn refuse_with(refusal: Refusal, (code, reason, q850): (u16, &str, Option<u8>)) -> Command {
     let reason = reason.to_owned();
-    let sip = Some(SipAnswer { code, reason, q850 });
+    let sip = Some(SipAnswer {
+        code,
+        reason,
+        q850,
+        ..SipAnswer::default()
+    });
     Command::Refuse { refusal, sip }
+}
+fn signed() -> Command {
+    Command::NoteAttestation(Attestation::A)
 }
 /// The service has said what it is, from second 11 on.
 fn disclosed_until(seconds: i64) -> Command {
@@ -424,7 +432,7 @@ fn commands() -> Vec<Command> {
         Consent(false) => opt_out(), OptOut { .. } => look_up(25), Call { .. } => found(false),
         Return(super::Return { timed_out: None, .. }) => found(true), Return(_) => transfer_to_sales(),
         Transfer { .. } => Transferred, Transferred => bridge_to_sales(), Bridge { .. } => BridgeEnded, BridgeEnded => nobody_there(), TransferFailed { .. } => dispose("sold"),
-        Dispose { .. } => note_answer("seats"), NoteAnswer(_) => disclosed_until(14), Disclosed(_) => consent_asked(), ConsentAsked { .. } => press(), Note { .. } => Hold(true), Hold(true) => Hold(false), Hold(false) => answered_after(700),
+        Dispose { .. } => note_answer("seats"), NoteAnswer(_) => disclosed_until(14), Disclosed(_) => consent_asked(), ConsentAsked { .. } => press(), Note { .. } => signed(), NoteAttestation(_) => Hold(true), Hold(true) => Hold(false), Hold(false) => answered_after(700),
         Measure(_) => first_sound(), FirstSound { .. } => KeptWaiting, KeptWaiting => left_alone(), LeftAlone { .. } => Doubt, Doubt => heard_well(), Quality(_) => MessageLeft, MessageLeft => fault(),
         Break { .. } => HangUp(EndedBy::Caller), HangUp(_) => End, End => Shutdown, Shutdown => expire(),
         Abandon(_) => lose_at(20), Lose { .. } => evaluated("sold", Evaluator::Llm), Evaluate(_) => label(), Label(_) => Delete, Delete => return None,
@@ -594,6 +602,7 @@ fn before_the_talk() -> Vec<Line> {
         (&["queued"], Shutdown, 20, Unchanged),
         (&["queued"], lose_at(20), 20, Unchanged),
         (&["queued"], Ring, 20, Unchanged), // of a call that the trunk has sent back since
+        (&["queued"], signed(), 20, Unchanged),
         (&["queued"], refuse(Congested), 20, Unchanged),
         (&["queued"], refuse(NotPlaced), 20, Unchanged),
         (&["queued"], refuse(Busy), 20, Refused),
@@ -604,6 +613,7 @@ fn before_the_talk() -> Vec<Line> {
         (&["dialing", "ringing", "to leave a message"], answer_by(Human), 10, To("talking", "session.started")),
         (&["incoming"], answer_by(Human), 10, To("talking", "session.started, CountInbound, InboundCounted")),
         (&["dialing", "ringing"], press(), 5, Same("")),
+        (DIALED, signed(), 5, Same("")),
 
         // dialled -> answered by a machine: what then happens is up to the call
         (&["dialing", "ringing"], answer_by(Voicemail), 10, To("Voicemail, Voicemail by System", UNANSWERED)),
@@ -715,6 +725,7 @@ fn in_the_talk() -> Vec<Line> {
         (CONVERSING, dispose("sold"), 16, Same("")),
         (CONVERSING, note_answer("seats"), 16, Same("")),
         (CONVERSING, press(), 16, Same("")),
+        (CONVERSING, signed(), 16, Same("")),
         (CONVERSING, disclosed_until(14), 16, Same("")),
         // kept of a call whose law is known, and of no other
         (CONVERSING, consent_asked(), 16, Unchanged),
@@ -846,7 +857,7 @@ fn after_the_end() -> Vec<Line> {
         dispatch_at(50), extend_by(5), postpone_to(400), Release, Reject(OutsideHours), Ring, answer_by(AnsweredBy::Human),
         answer_by(AnsweredBy::Voicemail), refuse(Refusal::Busy), refuse(Refusal::Congested), refuse(Refusal::NotPlaced), requeue_of(0), said(), saying(0), spoken(0, 900, None), interrupt(), understood(), user_speaking(61),
         Consent(true), look_up(60), found(false), found(true), Transferred, nobody_there(),
-        dispose("sold"), note_answer("seats"), disclosed_until(60), consent_asked(), press(), answered_after(700), MessageLeft, fault(), HangUp(EndedBy::Caller), Shutdown, lose_at(20), expire(),
+        dispose("sold"), note_answer("seats"), disclosed_until(60), consent_asked(), press(), signed(), answered_after(700), MessageLeft, fault(), HangUp(EndedBy::Caller), Shutdown, lose_at(20), expire(),
     ];
     let mut lines: Vec<Line> = late.map(|command| (&["ended"] as &[&str], command, 50, Unchanged)).into();
     lines.extend([

@@ -5,4 +5,5 @@ pub mod log;
 pub mod machine;
 pub mod row;
 pub mod settings;
+pub mod sip_answer;
 pub mod sip_outcome;

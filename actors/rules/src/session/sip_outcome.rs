@@ -6,7 +6,7 @@
 //! | 486, 600; cause 17 | busy |
 //! | 408, 480, 487; causes 18, 19, 20, and 31 of a failure that says no more | nobody answered |
 //! | 603, 607 | turned down |
-//! | 608; 603 "Network Blocked" | turned down by a machine: the number that called is known for such calls |
+//! | 608; 603 and 607 "Network Blocked" | turned down by a machine: the number that called is known for such calls |
 //! | 404, 410, 484, 485, 604; causes 1, 22, 28 | no such number |
 //! | 503, 429; 403, 500 whose phrase names a limit, before anything rang | congested: for the same attempt, later |
 //! | 401, 407 | rejected, and our credentials are to blame |
@@ -14,7 +14,10 @@
 //!
 //! A cause is nearer to the telephone that was called than the code into which a gateway has translated it; but people say
 //! with 6xx, and with 486, what they mean.
-use super::command::{Refusal, SipAnswer};
+use super::{
+    command::Refusal,
+    sip_answer::{SipAnswer, SipReason},
+};
 
 /// What becomes of the call, and of its trunk.
 #[derive(Clone, Debug, PartialEq)]
@@ -24,19 +27,14 @@ pub struct Outcome {
     pub is_unauthorized: bool,
 }
 
-/// `reason`: its phrase, with what else its carrier says of it, such as an `X-Twilio-Error`. `rang`: a 101 to 199 came before.
-pub fn outcome(code: u16, reason: &str, q850: Option<u8>, rang: bool) -> Outcome {
-    let said = SipAnswer {
-        code,
-        reason: reason.to_owned(),
-        q850,
-    };
+/// `rang`: a 101 to 199 came before.
+pub fn outcome(said: &SipAnswer, rang: bool) -> Outcome {
     Outcome {
-        refusal: by_hand(&said)
-            .or_else(|| congestion(&said, rang))
-            .or_else(|| by_cause(&said))
-            .unwrap_or_else(|| by_code(&said, rang)),
-        is_unauthorized: matches!(code, 401 | 407),
+        refusal: by_hand(said)
+            .or_else(|| congestion(said, rang))
+            .or_else(|| by_cause(said))
+            .unwrap_or_else(|| by_code(said, rang)),
+        is_unauthorized: matches!(said.code, 401 | 407),
     }
 }
 
@@ -53,7 +51,7 @@ pub fn after_announcement(code: u16, refusal: Refusal) -> Refusal {
 fn by_hand(said: &SipAnswer) -> Option<Refusal> {
     Some(match said.code {
         486 | 600 => Refusal::Busy,
-        603 if is_network_block(&said.reason) => Refusal::Blocked(blocked(said)),
+        603 | 607 if is_network_block(said) => Refusal::Blocked(blocked(said)),
         608 => Refusal::Blocked(blocked(said)),
         603 | 607 => Refusal::Declined,
         604 => Refusal::InvalidNumber(no_such_number(said)),
@@ -63,9 +61,20 @@ fn by_hand(said: &SipAnswer) -> Option<Refusal> {
     })
 }
 
-/// Source: ATIS-1000099, "603+": the phrase tells it from a person's 603.
-fn is_network_block(phrase: &str) -> bool {
-    phrase.to_ascii_lowercase().contains("network blocked")
+/// Source: ATIS-1000099, "603+": the phrase tells it from a person's 603, and so does the `Reason`, which gateways pass on that write
+/// phrases of their own.
+fn is_network_block(said: &SipAnswer) -> bool {
+    let says_so = |text: &str| text.to_ascii_lowercase().contains("network blocked");
+    let by_analytics = |reason: &SipReason| {
+        let text = reason.text.as_deref().unwrap_or_default();
+        let is_refusal = match reason.protocol.to_ascii_uppercase().as_str() {
+            "SIP" => matches!(reason.cause, Some(603 | 607 | 608)),
+            "Q.850" => reason.cause == Some(21),
+            _ => false,
+        };
+        is_refusal && (says_so(text) || text.trim_start().to_ascii_lowercase().starts_with("v=analytics"))
+    };
+    says_so(&said.reason) || said.reasons.iter().any(by_analytics)
 }
 
 /// A limit that is named is no matter of the number that was called. Once it may have rung, nobody is called again for the same
@@ -132,7 +141,13 @@ fn no_common_codec(said: &SipAnswer) -> String {
 }
 
 fn blocked(said: &SipAnswer) -> String {
-    format!("the carrier answered {said}: calls from this number are blocked by what is known of it, not by the person")
+    let told = said
+        .redress()
+        .map(|told| format!("; it says: {told}"))
+        .unwrap_or_default();
+    format!(
+        "the carrier answered {said}: calls from this number are blocked by what is known of it, not by the person{told}"
+    )
 }
 
 #[cfg(test)]

@@ -1,6 +1,18 @@
 //! Every answer that a carrier can give, line by line.
 use super::*;
 
+/// Of an answer without `Reason` headers.
+fn outcome(code: u16, phrase: &str, q850: Option<u8>, rang: bool) -> Outcome {
+    let reason = phrase.to_owned();
+    let said = SipAnswer {
+        code,
+        reason,
+        q850,
+        ..SipAnswer::default()
+    };
+    super::outcome(&said, rang)
+}
+
 /// What an answer makes of a call, without its words.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Is {
@@ -190,6 +202,64 @@ fn a_block_of_a_machine_is_told_from_a_no_of_a_person_and_says_so() {
             panic!("{code} {phrase}")
         };
         assert!(why.contains(phrase) && why.contains("not by the person"), "{why}");
+    }
+}
+
+/// As carriers and gateways pass it on. Source: ATIS-1000099.
+#[test]
+fn a_reason_tells_a_block_too() {
+    for (code, protocol, cause, text, wanted) in [
+        (
+            603,
+            "SIP",
+            Some(603),
+            "v=analytics1;url=https://block.example/r",
+            Blocked,
+        ),
+        (603, "Q.850", Some(21), "v=analytics1;tel=+18005550199", Blocked),
+        (603, "q.850", Some(21), "Network Blocked", Blocked),
+        (603, "sip", Some(608), "network blocked", Blocked),
+        (
+            607,
+            "SIP",
+            Some(603),
+            "v=analytics1;url=https://block.example/r",
+            Blocked,
+        ),
+        // Whoever was called has said no, or so it seems.
+        (603, "Q.850", Some(21), "Call Rejected", Declined),
+        (
+            603,
+            "Q.850",
+            Some(16),
+            "v=analytics1;url=https://block.example/r",
+            Declined,
+        ),
+        (603, "SIP", Some(603), "Decline", Declined),
+        (603, "X", Some(603), "Network Blocked", Declined),
+        (603, "SIP", None, "Network Blocked", Declined),
+        (607, "SIP", Some(607), "Unwanted", Declined),
+        // Another code says what it says.
+        (486, "SIP", Some(603), "Network Blocked", Busy),
+    ] {
+        let reason = SipReason {
+            protocol: protocol.into(),
+            cause,
+            location: Some("LN".into()),
+            text: Some(text.into()),
+        };
+        let said = SipAnswer {
+            code,
+            reason: "As the gateway says".into(),
+            q850: None,
+            reasons: vec![reason],
+            jcard_url: None,
+        };
+        let came = super::outcome(&said, true).refusal;
+        assert_eq!(is(&came), wanted, "{said:?}");
+        if let Refusal::Blocked(why) = came {
+            assert!(why.ends_with(text), "whoever has blocked it is told: {why}");
+        }
     }
 }
 

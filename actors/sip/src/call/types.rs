@@ -6,7 +6,7 @@ use bytes::Bytes;
 use crate::{
     dialog::Sender,
     leg::{CallIdentity, Hop},
-    message::{Name, Request, Response, SipUri},
+    message::{Name, Request, Response, SipUri, WhyRefused},
 };
 
 /// Our side of a leg.
@@ -120,6 +120,7 @@ pub enum Happening {
         q850: Option<u8>,
         retry_after: Option<Duration>,
         rang: bool,
+        why: WhyRefused,
     },
     /// 401 or 407, or a 422 to a request that had credentials, whose next one needs them anew: `Command::Authorized` gives the request
     /// back with them, `Command::Unauthorized` without.

@@ -11,7 +11,7 @@ use super::{
 use crate::{
     dialog::Dialog,
     leg::Hop,
-    message::{Fields, Method, Name, Request, Response, uri_text},
+    message::{Fields, Method, Name, Request, Response, WhyRefused, uri_text},
     orphan::{MOST_FORKS, ack_and_bye, again},
     session_timer::{MIN_SE, Refresher, SessionExpires},
     transaction::{self, GIVE_UP},
@@ -103,6 +103,7 @@ impl Call {
     }
 
     pub(super) fn provisional(&mut self, request: &Request, response: &Response, now: Instant) {
+        self.hear_attestation(response);
         let Some(invite) = self.invite.as_mut().filter(|_| self.phase == Phase::Inviting) else {
             return;
         };
@@ -178,6 +179,7 @@ impl Call {
 
     /// A final answer, or a repeat of a 2xx.
     pub(super) fn invite_answered(&mut self, request: &Request, response: Response, now: Instant) {
+        self.hear_attestation(&response);
         if response.is_success() {
             return self.picked_up(request, &response, now);
         }
@@ -211,9 +213,16 @@ impl Call {
             code: response.code,
             q850: response.reason_cause(),
             retry_after: response.retry_after(),
+            why: WhyRefused::of(&response),
             reason: response.reason,
             rang,
         });
+    }
+
+    fn hear_attestation(&mut self, response: &Response) {
+        if self.phase == Phase::Inviting {
+            self.attested = response.attestation().or(self.attested);
+        }
     }
 
     /// The number of a further try, which has heard nothing yet.
@@ -345,6 +354,7 @@ impl Call {
             q850: None,
             retry_after: None,
             rang,
+            why: WhyRefused::default(),
         });
     }
 

@@ -101,6 +101,16 @@ pub trait Fields {
         })
     }
 
+    /// How the carrier says that it has signed the call: A, B or C. Nothing makes it say so; whoever does uses the header in which
+    /// networks tell each other. Source: 3GPP TS 24.229 (`Attestation-Info`); `P-Attestation-Indicator` is what signing services use.
+    fn attestation(&self) -> Option<char> {
+        let told = ["P-Attestation-Indicator", "Attestation-Info"].map(|name| self.header_text(name));
+        told.into_iter().flatten().find_map(|text| {
+            let level = text.trim().parse::<char>().ok()?.to_ascii_uppercase();
+            matches!(level, 'A'..='C').then_some(level)
+        })
+    }
+
     /// Seconds of a Retry-After, a day at most. Source: RFC 3261, section 20.33.
     fn retry_after(&self) -> Option<Duration> {
         let text = self.header_text(Name::RETRY_AFTER)?;

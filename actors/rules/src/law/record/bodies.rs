@@ -1,6 +1,9 @@
 //! What the rows of the record say. A body names nobody: what does stands in the content, which can be blanked. Rows are read for years:
 //! a field that is added is optional, and none is ever given another meaning.
-use crate::law::{Asked, Facts, Override};
+use crate::{
+    law::{Asked, Facts, Override},
+    session::sip_answer::{Attestation, SipReason},
+};
 use entities::{
     dnc::DncChannel,
     ids::{AgentId, AttemptId, CampaignId, ConsentId, ContactId, DncId, ErasureId, SessionId},
@@ -61,7 +64,8 @@ pub struct Person {
     pub salt: Uuid,
 }
 
-/// What came of an attempt: of a call at its end, of a message when nothing more is expected of it. Money, words and names are not in it.
+/// What came of an attempt: of a call at its end, of a message when nothing more is expected of it. Money, names and the words of a talk
+/// are not in it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct OutcomeBody {
     /// As the session's, or the message's, own status.
@@ -128,6 +132,20 @@ pub struct OutcomeBody {
     pub sip_code: Option<i32>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub q850: Option<i32>,
+    /// Its words, cut, without the number that was called: the phrase, and what each `Reason` says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sip_phrase: Option<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sip_reasons: Vec<SipReason>,
+    /// Where the one who has blocked the call says who he is (608).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub jcard_url: Option<String>,
+    /// A network, or what somebody has set up, turned the call down for the number that it showed.
+    #[serde(default, skip_serializing_if = "Not::not")]
+    pub blocked: bool,
+    /// How the carrier says that it has signed the call; none: it says nothing of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub attestation: Option<Attestation>,
     /// Of a message: the provider's own id, or what the mail server said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub provider_message_id: Option<String>,

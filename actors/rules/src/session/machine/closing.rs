@@ -36,6 +36,10 @@ pub(super) fn outcome(call: &Row, end: &End, log: &Log, transferred_to: Option<E
         .as_ref()
         .map(|legal| legal.said.clone())
         .unwrap_or_default();
+    let answer = log.sip_answer.as_ref();
+    let answer = answer
+        .map(|answer| answer.kept(call.to_number.as_ref()))
+        .unwrap_or_default();
     let rang_until = end.picked_up_at.unwrap_or(end.at);
     let is_recorded = call.recording_id.is_some();
     let body = OutcomeBody {
@@ -64,6 +68,11 @@ pub(super) fn outcome(call: &Row, end: &End, log: &Log, transferred_to: Option<E
         disposition: call.disposition_code.clone(),
         sip_code: call.sip_code,
         q850: call.q850,
+        sip_phrase: answer.phrase,
+        sip_reasons: answer.reasons,
+        jcard_url: answer.jcard_url,
+        blocked: log.is_blocked,
+        attestation: log.attestation,
         ..OutcomeBody::default()
     };
     let closing = Closing::Outcome {

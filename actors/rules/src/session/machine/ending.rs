@@ -8,10 +8,11 @@ pub(super) fn refuse(
     now: Moment,
 ) -> Result<(Session, Vec<Effect>)> {
     let answered = sip.as_ref().map(SipAnswer::to_string);
-    if let Some(SipAnswer { code, q850, .. }) = sip {
+    if let Some(answer) = sip {
         let call = Arc::make_mut(&mut session.call);
-        (call.sip_code, call.q850) = (Some(code.into()), q850.map(i32::from));
+        (call.sip_code, call.q850) = (Some(answer.code.into()), answer.q850.map(i32::from));
         session.log.note("carrier_answered", answered.clone(), now);
+        session.log.sip_answer = Some(answer);
     }
     let (status, reason, error) = match refusal {
         Refusal::Busy => (Status::Busy, EndReason::Busy, None),

@@ -19,8 +19,8 @@ pub(super) fn while_waiting(session: Session, command: Command, now: Moment) -> 
         End if is_awaiting && session.call.room_id.is_some() => expire(session, now),
         End => canceled(session, EndedBy::Api, None, now),
         Label(metadata) => label(session, metadata),
-
         Ring
+        | NoteAttestation(_)
         | Refuse {
             refusal: Refusal::Congested | Refusal::NotPlaced,
             ..
@@ -35,7 +35,6 @@ pub(super) fn while_waiting(session: Session, command: Command, now: Moment) -> 
         | Requeue { .. }
         | Shutdown
         | Lose { .. } => Ok((session, Vec::new())),
-
         Evaluate(_) | Delete => Err(refused("live", "be evaluated or deleted", "wait until it has ended")),
         Ring
         | PickUp
@@ -61,6 +60,7 @@ pub(super) fn while_waiting(session: Session, command: Command, now: Moment) -> 
         | Disclosed(_)
         | ConsentAsked { .. }
         | Note { .. }
+        | NoteAttestation(_)
         | Hold(_)
         | Measure(_)
         | FirstSound { .. }
@@ -118,6 +118,7 @@ pub(super) fn while_dialing(session: Session, command: Command, now: Moment) -> 
         KeptWaiting if is_picked_up => kept_waiting(session),
         Doubt if is_picked_up => doubt(session),
         Note { kind, detail } => note(session, kind, detail, now),
+        NoteAttestation(attestation) => note_attestation(session, attestation),
         Lose { last_seen } => lose(session, last_seen, now),
         Label(metadata) => label(session, metadata),
 
@@ -126,7 +127,6 @@ pub(super) fn while_dialing(session: Session, command: Command, now: Moment) -> 
         Tick | Dispatch { .. } | Postpone { .. } | Reject(_) | Release | Extend { .. } | Requeue { .. } | PickUp => {
             Ok((session, Vec::new()))
         }
-
         Evaluate(_) | Delete => Err(refused("live", "be evaluated or deleted", "wait until it has ended")),
         Utter(_)
         | Saying { .. }
@@ -196,6 +196,7 @@ pub(super) fn while_conversing(session: Session, command: Command, now: Moment) 
         Disclosed(said) => disclosed(session, said, now),
         ConsentAsked { basis } => consent_asked(session, basis, now),
         Note { kind, detail } => note(session, kind, detail, now),
+        NoteAttestation(attestation) => note_attestation(session, attestation),
         Hold(is_held) => put_on_hold(session, is_held, now),
         Measure(marks) => measure(session, &marks, now),
         FirstSound { ms, greeted } => first_sound(session, (ms, greeted), now),
@@ -289,6 +290,7 @@ pub(super) fn when_ended(session: Session, command: Command, now: Moment) -> Res
         | ConsentAsked { .. }
         | Requeue { .. }
         | Note { .. }
+        | NoteAttestation(_)
         | Hold(_)
         | Measure(_)
         | FirstSound { .. }

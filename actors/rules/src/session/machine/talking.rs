@@ -364,6 +364,12 @@ pub(super) fn note(
     Ok((session, Vec::new()))
 }
 
+/// For the record, at the end. The carrier's last word counts.
+pub(super) fn note_attestation(mut session: Session, attestation: Attestation) -> Result<(Session, Vec<Effect>)> {
+    session.log.attestation = Some(attestation);
+    Ok((session, Vec::new()))
+}
+
 pub(super) fn measure(mut session: Session, marks: &TurnMarks, now: Moment) -> Result<(Session, Vec<Effect>)> {
     session.log.measured(marks, now);
     Ok((session, Vec::new()))

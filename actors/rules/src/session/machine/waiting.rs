@@ -54,6 +54,8 @@ pub(super) fn send_back(mut session: Session, sip: Option<SipAnswer>, now: Momen
     if let Some(answer) = sip {
         session.log.note("carrier_answered", Some(answer.to_string()), now);
     }
+    // The next dial is signed anew.
+    session.log.attestation = None;
     let congested = Hint::TrunkCongested {
         tenant_id: session.call.tenant_id,
         route: Route::of(session.call.env, session.call.trunk_id),

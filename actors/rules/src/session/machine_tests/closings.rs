@@ -1,6 +1,9 @@
 //! What the record of attempts keeps of a call's end.
 use super::*;
-use crate::law::record::{Closing, OutcomeBody};
+use crate::{
+    law::record::{Closing, OutcomeBody},
+    session::sip_answer::SipReason,
+};
 use entities::ids::AttemptId;
 
 /// What the end says, and whether it may never have been dialled.
@@ -110,6 +113,65 @@ fn a_wish_a_consent_and_who_took_over_are_on_record() {
     let (body, _) = ended("bridged", Command::BridgeEnded);
     assert!(body.transferred_to.is_some() && body.bridged_at.is_some());
     assert_eq!(body.reason.as_deref(), Some("transferred"));
+}
+
+/// 603+, by a carrier that repeats whom it was to call, and has signed the call before it rang.
+#[test]
+fn a_block_is_on_record_in_the_words_of_the_network_without_the_number() {
+    let called = call().to_number.unwrap();
+    let reason = SipReason {
+        protocol: "SIP".into(),
+        cause: Some(603),
+        location: Some("LN".into()),
+        text: Some("v=analytics1;url=https://block.example/r".into()),
+    };
+    let answer = SipAnswer {
+        code: 603,
+        reason: format!("Network Blocked {called}"),
+        q850: None,
+        reasons: vec![reason.clone()],
+        jcard_url: Some("https://block.example/c".into()),
+    };
+    let refusal = Refusal::Blocked("analytics".into());
+    let sip = Some(answer);
+    let ringing = after(state("ringing"), signed(), 7);
+    let (body, _) = outcome(&transition(ringing, Command::Refuse { refusal, sip }, at(8)).unwrap().1).unwrap();
+    assert_eq!(
+        (body.sip_code, body.blocked, body.attestation),
+        (Some(603), true, Some(Attestation::A))
+    );
+    assert_eq!(
+        (&body.sip_reasons, body.jcard_url.as_deref()),
+        (&vec![reason], Some("https://block.example/c"))
+    );
+    let text = serde_json::to_string(&body).unwrap();
+    assert!(
+        text.contains("Network Blocked +***") && !text.contains(&called.as_str()[1..]),
+        "{text}"
+    );
+    assert_eq!(serde_json::from_str::<OutcomeBody>(&text).unwrap(), body);
+}
+
+#[test]
+fn a_talk_says_how_its_call_was_signed_and_no_call_that_was_sent_back_does() {
+    let signed_talk = after(state("talking"), signed(), 20);
+    let hung_up = transition(signed_talk, Command::HangUp(EndedBy::Caller), at(25)).unwrap();
+    assert_eq!(outcome(&hung_up.1).unwrap().0.attestation, Some(Attestation::A));
+    let sent_back = after(after(state("dialing"), signed(), 1), refuse(Refusal::Congested), 2);
+    let (_, effects) = transition(sent_back, Command::End, at(25)).unwrap();
+    assert_eq!(outcome(&effects).unwrap().0.attestation, None);
+}
+
+/// What was written before more was kept is read as ever, and what was never said is not written.
+#[test]
+fn rows_that_know_nothing_of_it_stay_as_they_are() {
+    let old = r#"{"status":"no_answer","reason":"declined","sip_code":603}"#;
+    let body: OutcomeBody = serde_json::from_str(old).unwrap();
+    assert_eq!(
+        (body.blocked, body.attestation, body.sip_reasons.len()),
+        (false, None, 0)
+    );
+    assert_eq!(serde_json::to_string(&body).unwrap(), old);
 }
 
 /// A trunk may have sent it back before.

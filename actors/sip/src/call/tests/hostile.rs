@@ -142,6 +142,35 @@ fn pauses_that_are_none() {
     }
 }
 
+/// What a network that blocks calls says beside its 603, and how the call is signed, whichever answer tells it.
+#[test]
+fn a_refusal_says_why_and_an_answer_how_the_call_is_signed() {
+    let mut script = Script::caller("blocked", Transport::Tcp).run(
+        "> INVITE 1
+         < 100 INVITE 1
+         * Trying",
+    );
+    assert_eq!(script.call.as_ref().unwrap().attested(), None);
+    say(&mut script, "180 INVITE 1 P-Attestation-Indicator:B");
+    assert_eq!(script.call.as_ref().unwrap().attested(), Some('B'));
+    say(&mut script, "183 INVITE 1 P-Attestation-Indicator:none");
+    assert_eq!(script.call.as_ref().unwrap().attested(), Some('B'));
+    let message = script.message(
+        "603 INVITE 1 P-Attestation-Indicator:A Reason:SIP;cause=603;text=\"Network_Blocked\" \
+         Call-Info:<https://block.example/c>;purpose=jwscard",
+    );
+    let call = script.call.as_mut().unwrap();
+    call.receive(message, script.now);
+    let why = std::iter::from_fn(|| call.poll()).find_map(|output| match output {
+        Output::Happening(Happening::Refused { why, .. }) => Some(why),
+        _ => None,
+    });
+    let why = why.expect("it is refused");
+    assert_eq!(why.reasons[0].text.as_deref(), Some("Network Blocked"));
+    assert_eq!(why.jcard_url.as_deref(), Some("https://block.example/c"));
+    assert_eq!(call.attested(), Some('A'));
+}
+
 #[test]
 fn a_hundred_hops_are_answered_through_all_of_them() {
     let hops: Vec<String> = (0..100)
