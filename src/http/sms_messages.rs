@@ -32,7 +32,7 @@ use serde::{Deserialize, Serialize};
 #[schemars(rename = "SmsCreate")]
 pub struct Create {
     pub to_number: E164,
-    /// The text. Each segment is charged.
+    /// The text. Each segment is charged. Where the law wants to read in it who writes, that is added as a last line.
     pub body: Text<1, 1_600>,
     /// One of the workspace's numbers. Default: the oldest of them, else the provider's own.
     #[serde(default)]
@@ -193,7 +193,7 @@ pub async fn create(
         metadata: asked.metadata,
         campaign: None,
     };
-    let row = sms::row(deps, owner, new, now);
+    let row = sms::signed(deps, sms::row(deps, owner, new, now)).await?;
     sms::check(deps, &row).await?;
     if store::count_open(&deps.db.read, owner).await? >= MAX_OPEN {
         return Err(too_many(MAX_OPEN));

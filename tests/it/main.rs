@@ -8,6 +8,7 @@ mod bulk;
 mod commands;
 mod http;
 mod law_oracle;
+mod law_reference;
 mod long_lists;
 mod migrations;
 mod outbound;

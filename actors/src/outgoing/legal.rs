@@ -15,14 +15,30 @@ use entities::{
     values::Moment,
 };
 use rules::{
-    law::{Bound, GateKind, Judged, LegalTerms, Verdict, record::chain::digest},
+    eligibility::ContactRecord,
+    law::{Bound, Facts, GateKind, Judged, LegalTerms, Verdict, record::chain::digest},
     message::{Block, MessageRejectReason, outgoing::Seen},
 };
+
+/// All that is known of one that is ordered, but for what is kept of its recipient. `None`: the service says it by itself.
+pub async fn facts<M: Sendable>(deps: &Deps, row: &M) -> Result<Option<(LegalTerms, Facts)>> {
+    let starts = starts(row, deps.clock.now());
+    let Some((terms, asked)) = terms_of(deps, row).await? else {
+        return Ok(None);
+    };
+    let facts = terms.facts(asked.whom(), &ContactRecord::default(), row.shows().as_ref(), starts);
+    Ok(Some((terms, facts)))
+}
+
+/// When it is to go.
+fn starts<M: Sendable>(row: &M, now: Moment) -> Moment {
+    row.seen().scheduled_at.map_or(now, |at| at.max(now))
+}
 
 /// Errors: the first rule that does not allow it, and what to do.
 pub async fn check<M: Sendable>(deps: &Deps, row: &M) -> Result<()> {
     let now = deps.clock.now();
-    let starts = row.seen().scheduled_at.map_or(now, |at| at.max(now));
+    let starts = starts(row, now);
     let Some((terms, judged)) = judged(deps, row, starts).await? else {
         return Ok(());
     };
@@ -63,6 +79,34 @@ pub async fn of_message<M: Sendable>(deps: &Deps, row: &M) -> Result<Result<Opti
 
 /// `None`: the service says it by itself.
 async fn judged<M: Sendable>(deps: &Deps, row: &M, at: Moment) -> Result<Option<(LegalTerms, Judged)>> {
+    let Some((terms, asked)) = terms_of(deps, row).await? else {
+        return Ok(None);
+    };
+    let key = row.seen().key;
+    let (owner, db) = ((key.tenant_id, key.env), &deps.db.read);
+    let whose = People {
+        owner,
+        channel: channel_of::<M>(),
+        itself: None,
+    };
+    let now = deps.clock.now();
+    let mut known = people(deps, db, whose, vec![asked.address.clone()], now).await?;
+    let only = (std::slice::from_ref(&asked), Unanswered::Ask);
+    legal::learn(deps, owner, &terms, only, (&mut known, now)).await?;
+    let record = known.remove(&asked.address).unwrap_or_default();
+    let judged = terms.judged(asked.whom(), &record, row.shows().as_ref(), at);
+    Ok(Some((terms, judged)))
+}
+
+fn channel_of<M: Sendable>() -> Channel {
+    match M::CHANNEL {
+        message_send::Channel::Sms => Channel::Sms,
+        message_send::Channel::Email => Channel::Email,
+    }
+}
+
+/// What it is in the words of the law, and whom it goes to.
+async fn terms_of<M: Sendable>(deps: &Deps, row: &M) -> Result<Option<(LegalTerms, Asked)>> {
     let Seen {
         key,
         legal: Some(bound),
@@ -77,11 +121,6 @@ async fn judged<M: Sendable>(deps: &Deps, row: &M, at: Moment) -> Result<Option<
         person,
         sandbox_law,
     } = bound;
-    let (owner, db) = ((key.tenant_id, key.env), &deps.db.read);
-    let channel = match M::CHANNEL {
-        message_send::Channel::Sms => Channel::Sms,
-        message_send::Channel::Email => Channel::Email,
-    };
     let address = match M::CHANNEL {
         message_send::Channel::Sms => Address::Number(
             row.address()
@@ -92,10 +131,10 @@ async fn judged<M: Sendable>(deps: &Deps, row: &M, at: Moment) -> Result<Option<
     };
     let terms = legal::terms(
         deps,
-        db,
+        &deps.db.read,
         Matter {
-            owner,
-            channel: channel.dnc(),
+            owner: (key.tenant_id, key.env),
+            channel: channel_of::<M>().dnc(),
             legal: what,
             language: String::new(),
             voice_id: None,
@@ -106,17 +145,5 @@ async fn judged<M: Sendable>(deps: &Deps, row: &M, at: Moment) -> Result<Option<
         },
     )
     .await?;
-    let whose = People {
-        owner,
-        channel,
-        itself: None,
-    };
-    let now = deps.clock.now();
-    let mut known = people(deps, db, whose, vec![address.clone()], now).await?;
-    let asked = Asked::called(address.clone(), &person, None);
-    let only = (std::slice::from_ref(&asked), Unanswered::Ask);
-    legal::learn(deps, owner, &terms, only, (&mut known, now)).await?;
-    let record = known.remove(&address).unwrap_or_default();
-    let judged = terms.judged(asked.whom(), &record, row.shows().as_ref(), at);
-    Ok(Some((terms, judged)))
+    Ok(Some((terms, Asked::called(address, &person, None))))
 }

@@ -19,7 +19,7 @@ use entities::{
     values::{Cents, E164, Env, Metadata, Moment},
     verified_number,
 };
-use rules::sms::machine::unsent;
+use rules::sms::{machine::unsent, segments};
 
 /// A message that is asked for.
 #[derive(Clone, Debug)]
@@ -69,7 +69,7 @@ pub fn row(deps: &Deps, (tenant_id, env): (TenantId, Env), new: New, now: Moment
     let scheduled_at = new.scheduled_at.filter(|at| *at > now);
     let (campaign_id, contact_id) = new.campaign.unzip();
     let mut row = unsent(TenantScoped::new(tenant_id, env, new.id), new.to_number, new.body, now);
-    row.price_cents = Cents(i64::from(deps.limits.sms_price_cents_per_segment) * i64::from(row.segments));
+    row.price_cents = price_of(deps, row.segments);
     if let Some(at) = scheduled_at {
         (row.phase, row.wake_at) = (Phase::Scheduled, Some(at));
     }
@@ -83,6 +83,31 @@ pub fn row(deps: &Deps, (tenant_id, env): (TenantId, Env), new: New, now: Moment
         scheduled_at: new.scheduled_at,
         ..row
     }
+}
+
+fn price_of(deps: &Deps, segments: i32) -> Cents {
+    Cents(i64::from(deps.limits.sms_price_cents_per_segment) * i64::from(segments))
+}
+
+/// The same row; where the law of its place wants to read in a text who writes, that is in it and in its price. Errors: there is no room.
+#[boxed]
+pub async fn signed(deps: &Deps, row: Model) -> Result<Model> {
+    let Some((terms, facts)) = outgoing::facts(deps, &row).await? else {
+        return Ok(row);
+    };
+    if !terms.is_enforced {
+        return Ok(row);
+    }
+    let body = terms.law.signed(&facts, row.body.clone());
+    let body = body.map_err(|no_room| Error::invalid("body", no_room.to_string()))?;
+    let (encoding, segments) = segments::of(&body);
+    Ok(Model {
+        body,
+        encoding,
+        segments,
+        price_cents: price_of(deps, segments),
+        ..row
+    })
 }
 
 /// Can messages of that env be sent at all?

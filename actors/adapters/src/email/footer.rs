@@ -1,5 +1,6 @@
 //! Who writes, under the words of a marketing mail: the law wants a name there, and an address that letters reach.
 use entities::legal_identity;
+use rules::message::{are_said, lines_of};
 
 /// What a workspace has said of itself; by default nothing, and nothing is put under a mail.
 #[derive(Debug, Default)]
@@ -11,11 +12,9 @@ pub struct Footer {
 
 impl From<&legal_identity::Model> for Footer {
     fn from(known: &legal_identity::Model) -> Self {
-        let address = known.postal_address.as_deref().unwrap_or_default();
-        let lines = address.lines().map(str::trim).filter(|line| !line.is_empty());
         Footer {
             name: known.registered_name.clone(),
-            address: lines.map(str::to_owned).collect(),
+            address: lines_of(known.postal_address.as_deref().unwrap_or_default()),
         }
     }
 }
@@ -52,14 +51,7 @@ impl Footer {
         } else {
             &self.address
         };
-        let mut rest = words;
-        for line in sought {
-            match rest.split_once(spelled(line).as_str()) {
-                Some((_, after)) => rest = after,
-                None => return false,
-            }
-        }
-        true
+        are_said(words, sought.iter().map(|line| spelled(line)))
     }
 }
 

@@ -1,5 +1,8 @@
 //! What a campaign writes to its contacts: its template, read once, and filled for each.
-use crate::template::{Escape, MAX_BYTES, Template, Unfilled};
+use crate::{
+    message::MAX_SMS,
+    template::{Escape, MAX_BYTES, Template, Unfilled},
+};
 use entities::{
     Error, Result,
     campaign::{Channel, Plan},
@@ -24,8 +27,6 @@ pub struct Email {
 
 /// Filled in when the mail is made: the one thing that no contact has.
 const LINK: &str = "unsubscribe_url";
-/// The longest SMS.
-const MAX_SMS: usize = 1_600;
 
 impl MessageTemplate {
     /// Reads the template that the channel needs; `None`: contacts are called.

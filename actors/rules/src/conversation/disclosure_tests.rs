@@ -1,11 +1,12 @@
 use super::{speech::MARGIN, *};
 use entities::{
+    agent::{Channels, ConsentMode},
     ids::{AgentId, RoomId, SessionId, TenantId},
     law::{
         DisclosureKind::{Address, Ai, Callback, ClonedVoice, Name, OptOut, Purpose, Recording},
         Legal, Purpose as For,
     },
-    session::CallLegal,
+    session::{CallLegal, Recorded},
     values::{Country, Env, Text},
 };
 use proptest::prelude::*;
@@ -42,6 +43,15 @@ fn call(kinds: &[DisclosureKind], change: impl FnOnce(&mut Call)) -> Call {
     });
     change(&mut call);
     call
+}
+
+fn recorded() -> Recorded {
+    Recorded {
+        channels: Channels::Dual,
+        consent: ConsentMode::Verbal,
+        retention_days: None,
+        transfers: false,
+    }
 }
 
 fn legal(call: &mut Call) -> &mut CallLegal {
@@ -109,6 +119,17 @@ fn the_opening_names_what_is_wanted_and_known() {
             of(&[Ai, ClonedVoice, Recording, Callback, Address], as_it_is),
             "This is the AI assistant of Acme Inc. The voice that you hear is a digital copy of a real person's voice. This call \
              is transcribed. You can reach us at +1 8 0 0 5 5 5 0 1 9 9. Our address: 1 Main St, Springfield.",
+        ),
+        (
+            "Cal. Penal Code 632: a transcript counts as a recording",
+            of(&[Ai, OptOut, Recording], as_it_is),
+            "This is the AI assistant of Acme Inc. Say stop or press 9 at any time and you will not be called again. This call is \
+             transcribed.",
+        ),
+        (
+            "what is recorded says so by itself",
+            of(&[Ai, Recording], |call| call.options.recording = Some(recorded())),
+            "This is the AI assistant of Acme Inc.",
         ),
         ("nothing", of(&[], as_it_is), ""),
         ("the law is not known", of(&USUAL, |call| call.options.legal = None), ""),

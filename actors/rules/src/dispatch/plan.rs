@@ -15,7 +15,7 @@ use super::{
     usage::Allowance,
     waiting::Begun,
 };
-use crate::{campaign::message_template::Filled, eligibility::PATIENCE_SECONDS, sms::segments};
+use crate::{campaign::message_template::Filled, eligibility::PATIENCE_SECONDS, law::NoRoom, sms::segments};
 use entities::{
     campaign::Channel,
     contact::{Address, Model as Contact, SkipReason},
@@ -290,20 +290,18 @@ impl Planner<'_> {
             .as_ref()
             .map(|template| template.fill(&queue.plan, &turn.contact));
         let (text, parts) = match (text, &turn.address) {
-            (Some(Ok(Filled::Sms(body))), Address::Number(_)) => {
-                let parts = segments::of(&body).1;
-                (Filled::Sms(body), parts)
-            }
+            (Some(Ok(Filled::Sms(body))), Address::Number(_)) => match queue.signed(&turn, body) {
+                Ok(body) => {
+                    let parts = segments::of(&body).1;
+                    (Filled::Sms(body), parts)
+                }
+                Err(NoRoom { rule, .. }) => {
+                    return self.plan.settled.push(unwritable(campaign, turn.contact, Some(rule)));
+                }
+            },
             (Some(Ok(mail @ Filled::Email { .. })), Address::Email(_)) => (mail, 1),
             // Its variables have changed since it was taken in.
-            _ => {
-                return self.plan.settled.push(Settled {
-                    campaign,
-                    contact: turn.contact,
-                    settlement: Settlement::Skip(SkipReason::Invalid),
-                    law_rule: None,
-                });
-            }
+            _ => return self.plan.settled.push(unwritable(campaign, turn.contact, None)),
         };
         let price = queue.price_of(parts);
         if !funds.cover(queue.env, price) {
@@ -400,6 +398,16 @@ impl Planner<'_> {
         } else {
             LimitingFactor::Rate
         })
+    }
+}
+
+/// There is no text that could be sent.
+fn unwritable(campaign: CampaignId, contact: Contact, law_rule: Option<String>) -> Settled {
+    Settled {
+        campaign,
+        contact,
+        settlement: Settlement::Skip(SkipReason::Invalid),
+        law_rule,
     }
 }
 

@@ -368,15 +368,8 @@ impl LegalTerms {
             });
             bound.recording = Some(duties.recording);
             bound.hang_up_ms = duties.hang_up_ms;
-            // Whoever calls us, or opens a page of ours, is on no list that could call again.
             let mut kinds: Vec<DisclosureKind> = duties.disclosures.into_iter().collect();
-            kinds.retain(|kind| {
-                is_ours
-                    || matches!(
-                        kind,
-                        DisclosureKind::Ai | DisclosureKind::Name | DisclosureKind::ClonedVoice
-                    )
-            });
+            kinds.retain(|kind| is_ours || is_told_to_guests(*kind));
             // Said of another voice it would not be true.
             kinds.retain(|kind| facts.is_cloned_voice || *kind != DisclosureKind::ClonedVoice);
             bound.disclose = (!kinds.is_empty()).then_some(Disclose {
@@ -443,6 +436,14 @@ impl LegalTerms {
             Some(number) => self.callers.iter().find(|caller| caller.number == *number),
             None => self.callers.first(),
         }
+    }
+}
+
+/// Whoever calls us, or opens a page of ours, is on no list that could call again, and knows whom they call.
+fn is_told_to_guests(kind: DisclosureKind) -> bool {
+    match kind {
+        DisclosureKind::Ai | DisclosureKind::Name | DisclosureKind::ClonedVoice | DisclosureKind::Recording => true,
+        DisclosureKind::Purpose | DisclosureKind::OptOut | DisclosureKind::Callback | DisclosureKind::Address => false,
     }
 }
 

@@ -51,6 +51,37 @@ fn a_voice_is_told_to_be_a_copy_only_if_it_is_one() {
     }
 }
 
+/// Source: Cal. Penal Code 632 and the like: a transcript counts as a recording, whoever has called. Whether the call is recorded as
+/// well, and says so by itself, is known to what speaks.
+#[test]
+fn who_is_transcribed_where_all_parties_must_agree_is_told_so() {
+    for (places, is_told) in [
+        ("US-CA", true),
+        ("US-WA", true),
+        ("US-NY,US-PA", true),
+        ("US-NY", false),
+        ("CA", false),
+        ("GB", false),
+        ("DE", false),
+        ("BR", false),
+    ] {
+        for purpose in ["marketing", "service", "emergency"] {
+            let facts = facts(&format!("{places} 2026-12-01T12:00 purpose={purpose}"));
+            for is_ours in [true, false] {
+                let call = terms().call(&facts, LegalPerson::default(), is_ours);
+                let tells = call.asks_for(DisclosureKind::Recording);
+                assert_eq!(tells, is_told, "{places} {purpose} {is_ours}");
+            }
+            let observed = LegalTerms {
+                is_enforced: false,
+                ..terms()
+            };
+            let call = observed.call(&facts, LegalPerson::default(), true);
+            assert!(!call.asks_for(DisclosureKind::Recording), "{places} {purpose}");
+        }
+    }
+}
+
 /// The key that is named is the one that counts.
 #[test]
 fn the_message_for_the_abandoned_names_the_agents_own_key() {

@@ -8,6 +8,27 @@ pub fn words_of_mail(subject: &str, text: Option<&str>, html: Option<&str>) -> S
     [subject, text.unwrap_or_default(), html.unwrap_or_default()].join("\n")
 }
 
+/// Characters of the longest SMS.
+pub const MAX_SMS: usize = 1_600;
+
+/// The lines of an address, as they are put into a message.
+pub fn lines_of(address: &str) -> Vec<String> {
+    let lines = address.lines().map(str::trim).filter(|line| !line.is_empty());
+    lines.map(str::to_owned).collect()
+}
+
+/// Do these lines stand in a message already, in their order, whatever is between them?
+pub fn are_said(words: &str, lines: impl IntoIterator<Item = impl AsRef<str>>) -> bool {
+    let mut rest = words;
+    for line in lines {
+        match rest.split_once(line.as_ref()) {
+            Some((_, after)) => rest = after,
+            None => return false,
+        }
+    }
+    true
+}
+
 /// The code of a message that waits again because its hours were over when it was to be handed over.
 pub const TOO_LATE: &str = "too_late";
 

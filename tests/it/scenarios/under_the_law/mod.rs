@@ -12,6 +12,7 @@ mod operator;
 mod races;
 mod reassigned;
 mod registers;
+mod senders;
 mod year;
 
 use crate::world::{Api, Tenant, World, minutes};

@@ -10,6 +10,7 @@ use crate::{
     },
     eligibility::{self, RING_MS, Rule, Verdict},
     hours::{CallingHours, OpenWindow},
+    law::NoRoom,
 };
 use entities::{
     campaign::OnCap,
@@ -103,6 +104,14 @@ impl Queue {
 
     pub(in crate::dispatch) fn has_turn(&self, at: Moment) -> bool {
         self.head(at).is_some()
+    }
+
+    /// The text of an SMS to whoever has that turn, with who writes it where the law wants that in it.
+    pub(in crate::dispatch) fn signed(&self, turn: &Turn, body: String) -> Result<String, NoRoom> {
+        match (&self.legal, &turn.judged) {
+            (Some(legal), Some(judged)) if legal.is_enforced => legal.law.signed(&judged.facts, body),
+            (_, _) => Ok(body),
+        }
     }
 
     /// Since when the contact whose turn it is finds no slot, which is so now; `None`: it is nobody's turn. Another contact's
