@@ -23,24 +23,27 @@ const SLICES: usize = 2_000;
 /// An export is there for so long.
 pub const KEEP_EXPORTS: Duration = Duration::from_secs(30 * 24 * 3600);
 const LONGEST_YEAR: Duration = Duration::from_secs(366 * 24 * 3600);
-/// Exports that go in one run.
+/// Exports that go in one run, and failures after which the store counts as away.
 const EXPORTS: u64 = 100;
+const FAILURES: usize = 5;
 
 #[boxed]
 pub async fn prune(deps: &Deps) -> Result<()> {
-    for export in compliance_export::expired(&deps.db.read, deps.share(), EXPORTS).await? {
-        super::exports::discard(deps, &export).await?;
-    }
+    let db = &deps.db.read;
+    let expired = compliance_export::expired(db, deps.share(), EXPORTS).await?;
+    let mut failure = discard(deps, expired).await.err();
     let times = deps.clock.times();
     // What is deleted does not come back: by the clock that shows less.
     if times.in_doubt {
-        return Ok(());
+        return failure.map_or(Ok(()), Err);
     }
-    exports(deps, times.earlier().minus(KEEP_EXPORTS)).await?;
+    let old = times.earlier().minus(KEEP_EXPORTS);
+    let old = compliance_export::ended_before(db, deps.share(), old, EXPORTS).await?;
+    failure = failure.or(discard(deps, old).await.err());
     let before = times.earlier().minus(deps.limits.retention.compliance);
-    let (mut after, mut failure) = (None, None);
+    let mut after = None;
     loop {
-        let page = chain::all_after(&deps.db.read, deps.share(), after, PAGE).await?;
+        let page = chain::all_after(db, deps.share(), after, PAGE).await?;
         let Some(last) = page.last().map(|end| end.tenant_id) else {
             return failure.map_or(Ok(()), Err);
         };
@@ -116,9 +119,14 @@ fn is_kept_longer(law: &Law, row: &attempt::Model, now: Moment) -> bool {
     row.at.plus(LONGEST_YEAR * years) > now
 }
 
-async fn exports(deps: &Deps, before: Moment) -> Result<()> {
-    for export in compliance_export::ended_before(&deps.db.read, deps.share(), before, EXPORTS).await? {
-        super::exports::discard(deps, &export).await?;
+/// Removes these exports with their files. One that the store does not let go keeps neither the others nor the record's own rows.
+async fn discard(deps: &Deps, exports: Vec<compliance_export::Model>) -> Result<()> {
+    let mut failures = Vec::new();
+    for export in exports {
+        failures.extend(super::exports::discard(deps, &export).await.err());
+        if failures.len() >= FAILURES {
+            break;
+        }
     }
-    Ok(())
+    failures.into_iter().next().map_or(Ok(()), Err)
 }
