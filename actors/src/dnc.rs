@@ -7,7 +7,7 @@ use entities::{
     consent::{self, Revocation},
     dnc::{self, Channels, DncChannel, Model, Source, Wish},
     ids::{DncId, SessionId, TenantId, TenantScoped},
-    values::{Env, Moment},
+    values::{Env, Moment, Times},
 };
 use rules::{
     barred::{self, Entry, Whom},
@@ -18,7 +18,7 @@ use std::time::Duration;
 /// Adds one; a second entry of one number or address adds its channels to the first. Answers the entry and whether it is new.
 #[boxed]
 pub async fn add(deps: &Deps, owner: (TenantId, Env), entry: Entry) -> Result<(Model, bool)> {
-    let (its, now) = (deps.clone(), deps.clock.now());
+    let (its, now) = (deps.clone(), deps.clock.times());
     deps.writer
         .run(owner.0, move |db| {
             let (its, entry) = (its.clone(), entry.clone());
@@ -84,10 +84,11 @@ impl Placed {
     }
 }
 
-/// The row of an entry. One that was added meanwhile makes its commit fail.
+/// The row of an entry. One that was added meanwhile makes its commit fail. What was said now was said by the clock that shows more: what a
+/// consent must be newer than lies rather too late than too early.
 #[boxed]
-pub async fn place(db: &Connection, owner: (TenantId, Env), entry: Entry, now: Moment) -> Result<Placed> {
-    let revocation = entry.revocation(owner, now);
+pub async fn place(db: &Connection, owner: (TenantId, Env), entry: Entry, now: Times) -> Result<Placed> {
+    let revocation = entry.revocation(owner, now.later());
     let (row, outcome) = row_of(db, owner, entry, now).await?;
     Ok(Placed {
         row,
@@ -100,10 +101,10 @@ async fn row_of(
     db: &Connection,
     (tenant_id, env): (TenantId, Env),
     entry: Entry,
-    now: Moment,
+    now: Times,
 ) -> Result<(Model, DncOutcome)> {
     let owner = (tenant_id, env);
-    let (channels, opted_out_at) = (entry.barred(), entry.source.is_own_wish().then_some(now));
+    let (channels, opted_out_at) = (entry.barred(), entry.source.is_own_wish().then_some(now.later()));
     let known = match &entry.whom {
         Whom::Number(number) => dnc::of_number(db, owner, number).await?,
         Whom::Email(email) => dnc::of_email(db, owner, email).await?,
@@ -123,7 +124,7 @@ async fn row_of(
             return Ok((after, outcome));
         }
         let agreed_since = agrees(db, &before).await?;
-        return Ok(match repeated(before.own_wish_at(), now, agreed_since) {
+        return Ok(match repeated(before.own_wish_at(), now.later(), agreed_since) {
             DncOutcome::Known => (before, DncOutcome::Known),
             repeated => (after, repeated),
         });
@@ -151,7 +152,7 @@ async fn row_of(
         removed_by: None,
         removed_seq: None,
         version: 1,
-        created_at: now,
+        created_at: now.ours,
     };
     Ok((row, DncOutcome::New))
 }
@@ -234,7 +235,7 @@ async fn agrees(db: &Connection, entry: &Model) -> Result<bool> {
 #[boxed]
 pub async fn remove(deps: &Deps, key: TenantScoped<DncId>, reason: String, by: String) -> Result<()> {
     let times = deps.clock.times();
-    let (its, now) = (deps.clone(), deps.clock.now());
+    let (its, now) = (deps.clone(), times.ours);
     deps.writer
         .run(key.tenant_id, move |db| {
             let (its, reason, by) = (its.clone(), reason.clone(), by.clone());
@@ -244,7 +245,10 @@ pub async fn remove(deps: &Deps, key: TenantScoped<DncId>, reason: String, by: S
                     check_agreed_anew(db, &row, times.later()).await?;
                 }
                 let mut commit = Commit::default();
-                commit.changes.revocations.extend(barred::still_revoked(&row, now));
+                commit
+                    .changes
+                    .revocations
+                    .extend(barred::still_revoked(&row, times.later()));
                 let lifted = Model {
                     removed_at: Some(now),
                     removed_reason: Some(reason.clone()),

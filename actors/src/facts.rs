@@ -219,7 +219,7 @@ fn said_in_a_call(id: DncId, whom: &Whom, session_id: SessionId) -> Entry {
 /// Somebody who does not want to be reached, with the entry's place among all commits; and what they had agreed to is taken back.
 async fn add_to_dnc<I: Copy>(deps: &Deps, owner: TenantScoped<I>, entry: Entry, commit: &mut Commit) -> Result<()> {
     let of = (owner.tenant_id, owner.env);
-    let placed = dnc::place(&deps.db.read, of, entry, deps.clock.now()).await?;
+    let placed = dnc::place(&deps.db.read, of, entry, deps.clock.times()).await?;
     placed.write(deps, commit, None)?;
     Ok(())
 }

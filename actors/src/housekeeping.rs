@@ -122,8 +122,8 @@ pub fn start(deps: &Deps, keys_used: KeysUsed) {
         RETAIN_EVERY,
         "signing and pruning of the record",
         |deps| async move {
-            attempts::heads::sign(&deps).await?;
-            attempts::retention::prune(&deps).await
+            let signed = attempts::heads::sign(&deps).await;
+            attempts::retention::prune(&deps).await.and(signed)
         },
     );
 }

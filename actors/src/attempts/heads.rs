@@ -1,7 +1,7 @@
 //! Where each chain stood today, signed: one row a day for each that has grown since the last.
 use crate::{deps::Deps, leases::Of};
 use entities::{
-    Result,
+    Error, Result,
     attempt::{chain, head},
     boxed,
     values::Moment,
@@ -12,7 +12,7 @@ use runtime::signing::SigningKey;
 /// Chains that are looked at by one statement.
 const PAGE: u64 = 200;
 
-/// Signs what has grown, of the workspaces that this process has.
+/// Signs what has grown, of the workspaces that this process has. Whatever is wrong with one chain keeps no other from being signed.
 #[boxed]
 pub async fn sign(deps: &Deps) -> Result<()> {
     let times = deps.clock.times();
@@ -21,14 +21,21 @@ pub async fn sign(deps: &Deps) -> Result<()> {
         return Ok(());
     }
     let (now, key) = (deps.clock.now(), SigningKey::of(&deps.links)?);
-    let mut after = None;
+    let (mut after, mut failure) = (None, None);
     loop {
         let page = chain::all_after(&deps.db.read, deps.share(), after, PAGE).await?;
         let Some(last) = page.last().map(|end| end.tenant_id) else {
-            return Ok(());
+            return failure.map_or(Ok(()), Err);
         };
         for end in &page {
-            sign_one(deps, &key, end, now).await?;
+            match sign_one(deps, &key, end, now).await {
+                Ok(()) => {}
+                // The database does not answer: nor would it for the others.
+                Err(error @ Error::Unavailable(_)) => return Err(error),
+                Err(error) => {
+                    failure.get_or_insert(error);
+                }
+            }
         }
         after = Some(last);
     }

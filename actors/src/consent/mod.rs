@@ -10,7 +10,7 @@ use entities::{
     dnc::{self as barred_list, Channels, DncChannel, Source},
     ids::{ConsentId, DncId, TenantId, TenantScoped},
     recording::{self, PurgeReason, Status},
-    values::{Env, Moment},
+    values::{Env, Moment, Times},
 };
 use rules::{
     barred::{Entry, Whom},
@@ -131,7 +131,7 @@ pub struct Wish {
 /// nothing.
 #[boxed]
 pub async fn revoke(deps: &Deps, key: TenantScoped<ConsentId>, wish: Wish) -> Result<Model> {
-    let (now, ids): (Moment, [DncId; 2]) = (deps.clock.now(), [deps.ids.next(), deps.ids.next()]);
+    let (now, ids): (Times, [DncId; 2]) = (deps.clock.times(), [deps.ids.next(), deps.ids.next()]);
     let owner = (key.tenant_id, key.env);
     let its = deps.clone();
     deps.writer
@@ -142,7 +142,7 @@ pub async fn revoke(deps: &Deps, key: TenantScoped<ConsentId>, wish: Wish) -> Re
                 let mut commit = Commit::default();
                 if wish.do_not_call {
                     for mut entry in entries(&row, &wish, ids) {
-                        entry.requested_at = asked_at(db, owner, (&row, &entry), now).await?;
+                        entry.requested_at = asked_at(db, owner, (&row, &entry), now.later()).await?;
                         dnc::place(db, owner, entry, now)
                             .await?
                             .write(&its, &mut commit, None)?;
@@ -155,7 +155,7 @@ pub async fn revoke(deps: &Deps, key: TenantScoped<ConsentId>, wish: Wish) -> Re
                     owner,
                     consent_id: row.id,
                     how: "staff".to_owned(),
-                    said_at: wish.requested_at.unwrap_or(now),
+                    said_at: wish.requested_at.unwrap_or(now.ours),
                     session_id: None,
                     person: Person {
                         phone_number: row.phone_number.clone(),
@@ -172,7 +172,8 @@ pub async fn revoke(deps: &Deps, key: TenantScoped<ConsentId>, wish: Wish) -> Re
                     what: Revoked::One(key.id),
                     channels: Channels::of(wish.channels),
                     given_by: None,
-                    at: now,
+                    // Only what is given later is another consent: by either clock.
+                    at: now.later(),
                     by: Some(wish.by),
                     reason: wish.reason,
                     seq: 0,

@@ -42,8 +42,8 @@ pub(super) async fn entries(
         }
     }
     rejected.sort_by_key(|rejection| rejection.line);
-    let (slice, asked, rejected, now) = (Arc::new(slice), Arc::new(asked), Arc::new(rejected), deps.clock.now());
-    let its = deps.clone();
+    let (slice, asked, rejected) = (Arc::new(slice), Arc::new(asked), Arc::new(rejected));
+    let (its, now) = (deps.clone(), deps.clock.times());
     size.write(deps, key.tenant_id, move |db| {
         let (its, slice, asked, rejected) = (its.clone(), slice.clone(), asked.clone(), rejected.clone());
         Box::pin(async move {
@@ -79,7 +79,7 @@ pub(super) async fn entries(
                 .iter()
                 .map(|row| attempts::opted_out(&its, row, None));
             commit.changes.attempt_records = told.collect::<Result<_>>()?;
-            let goes_on = advance(db, key, &slice, outcomes, now).await?;
+            let goes_on = advance(db, key, &slice, outcomes, now.ours).await?;
             if goes_on { Ok(((), commit)) } else { Err(Error::Stale) }
         })
     })

@@ -12,7 +12,7 @@ use entities::{
     contact::Address,
     law::{MessageLegal, SandboxLaw},
     message_send,
-    values::Moment,
+    values::{Moment, Times},
 };
 use rules::{
     eligibility::ContactRecord,
@@ -46,8 +46,14 @@ pub async fn check<M: Sendable>(deps: &Deps, row: &M) -> Result<()> {
         return Ok(());
     }
     legal::permits(&terms, &judged, starts > now)?;
+    let behind_ms = match starts > now {
+        // Asked once more when its time has come.
+        true => 0,
+        false => deps.clock.times().behind_ms(),
+    };
+    let judgement = terms.by_both_clocks(&judged, behind_ms);
     for kind in [GateKind::Rest, GateKind::Caps, GateKind::Hours] {
-        match (judged.judgement.verdict_of(kind), kind) {
+        match (judgement.verdict_of(kind), kind) {
             (Some(Verdict::Wait(Some(until))), GateKind::Rest | GateKind::Caps) => {
                 return Err(Error::DailyCapReached { until });
             }
@@ -59,20 +65,43 @@ pub async fn check<M: Sendable>(deps: &Deps, row: &M) -> Result<()> {
     Ok(())
 }
 
-/// What of the law its intent rests on; or what keeps it from being handed over.
-pub async fn of_message<M: Sendable>(deps: &Deps, row: &M) -> Result<Result<Option<Bound>, Obstacle>> {
+/// What the law has said of a message that may be handed over.
+pub struct Permission {
+    terms: LegalTerms,
+    judged: Judged,
+    words_sha256: String,
+}
+
+impl Permission {
+    /// What of it its intent rests on.
+    pub fn bound(&self) -> Bound {
+        Bound {
+            judged: self.judged.clone(),
+            is_lawful: self.terms.is_enforced,
+            words_sha256: self.words_sha256.clone(),
+        }
+    }
+
+    /// Is it one still, now that the intent stands? A database that stalls keeps a commit for longer than hours last.
+    pub fn lasts(&self, now: Times) -> bool {
+        !self.terms.is_enforced || self.terms.still_allow(&self.judged, now)
+    }
+}
+
+/// What allows it; or what keeps it from being handed over.
+pub async fn of_message<M: Sendable>(deps: &Deps, row: &M) -> Result<Result<Option<Permission>, Obstacle>> {
     let Some((terms, judged)) = judged(deps, row, deps.clock.now()).await? else {
         return Ok(Ok(None));
     };
-    let is_lawful = terms.is_enforced;
-    let no = judged.judgement.first_no().filter(|_| is_lawful);
+    let judgement = terms.by_both_clocks(&judged, deps.clock.times().behind_ms());
+    let no = judgement.first_no().filter(|_| terms.is_enforced);
     Ok(match no.map(|(asked, _)| asked.verdict) {
         Some(Verdict::Wait(_)) => Err(Obstacle::Wait(Block::Law)),
         Some(_) => Err(Obstacle::Reject(MessageRejectReason::Law)),
-        None => Ok(Some(Bound {
-            judged,
-            is_lawful,
+        None => Ok(Some(Permission {
             words_sha256: digest(&row.words(deps).await?),
+            terms,
+            judged,
         })),
     })
 }

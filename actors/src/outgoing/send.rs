@@ -1,5 +1,9 @@
 //! Handing a message over: look, commit the intent, then hand it over once, and tell what came of it.
-use super::{Sendable, check_blocks, freed, is_on_dnc, legal, of_campaign};
+use super::{
+    Sendable, check_blocks, freed, is_on_dnc,
+    legal::{self, Permission},
+    of_campaign,
+};
 use crate::{credits, deps::Deps, holds};
 use entities::{
     Error, Result,
@@ -37,7 +41,8 @@ pub fn send_begun<M: Sendable>(deps: &Deps, row: M, permit: Permit) {
     deps.jobs.run(M::running(deps), key.id, "message", async move {
         let _stay = stay;
         let outcome = match row.made(&its).await? {
-            Ok(made) => ask_once(&its, &row, made).await,
+            // Its campaign has given it the end of its hours.
+            Ok(made) => ask_once(&its, &row, made, None).await,
             Err(why) => why,
         };
         drop(permit);
@@ -80,8 +85,8 @@ async fn hand_over<M: Sendable>(deps: &Deps, key: TenantScoped<M::Id>) -> Result
         M::mailbox(deps).tell(key, command);
         return Ok(());
     }
-    let bound = match legal::of_message(deps, &row).await? {
-        Ok(bound) => bound,
+    let permission = match legal::of_message(deps, &row).await? {
+        Ok(permission) => permission,
         Err(keeps) => {
             M::mailbox(deps).tell(key, keeps.into());
             return Ok(());
@@ -95,7 +100,8 @@ async fn hand_over<M: Sendable>(deps: &Deps, key: TenantScoped<M::Id>) -> Result
         }
     };
     // From its commit on it may have left: whatever happens below, nobody hands it over again unless it was not taken.
-    let row = match M::mailbox(deps).ask(key, Command::Begin(bound.map(Box::new))).await? {
+    let bound = permission.as_ref().map(|permission| Box::new(permission.bound()));
+    let row = match M::mailbox(deps).ask(key, Command::Begin(bound)).await? {
         Ok(row) => row,
         // Canceled, or sent, at this very moment.
         Err(Error::InvalidState { .. }) => return Ok(()),
@@ -104,20 +110,27 @@ async fn hand_over<M: Sendable>(deps: &Deps, key: TenantScoped<M::Id>) -> Result
             return Err(error);
         }
     };
-    let outcome = ask_once(deps, &row, made).await;
+    let outcome = ask_once(deps, &row, made, permission).await;
     report(deps, &row, outcome);
     Ok(())
 }
 
-/// What came of handing it over. One whose hours have passed since its intent was committed is not handed over: it waits, as if
-/// there had been no room, and is then told that it is too late.
-async fn ask_once<M: Sendable>(deps: &Deps, row: &M, made: M::Made) -> Command<M::Own> {
+/// What came of handing it over. One whose hours have passed while its intent was committed, or that the law does not allow any more, is
+/// not handed over: it waits, as if there had been no room, and is then told what keeps it.
+async fn ask_once<M: Sendable>(deps: &Deps, row: &M, made: M::Made, permission: Option<Permission>) -> Command<M::Own> {
     if let Err(error) = deps.pass(row.seen().key.tenant_id).await {
         let why = Fault::new("moved", error.to_string());
         return Command::Busy { retry_after: None, why };
     }
     if row.seen().send_by.is_some_and(|at| deps.clock.times().later() > at) {
         let why = Fault::new(TOO_LATE, "its hours were over before it could be handed over");
+        return Command::Busy { retry_after: None, why };
+    }
+    if permission.is_some_and(|permission| !permission.lasts(deps.clock.times())) {
+        let why = Fault::new(
+            TOO_LATE,
+            "the law did not allow it any more when it could be handed over",
+        );
         return Command::Busy { retry_after: None, why };
     }
     let traced = deps.traces.of_message(row.seen().key.id.into());

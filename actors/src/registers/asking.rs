@@ -130,6 +130,15 @@ async fn ask_all(deps: &Deps, tenant: TenantId) -> Result<()> {
     };
     let mut any = false;
     loop {
+        // First what was paid for: without it the same would be asked again.
+        if let Some(answers) = questions.unsaved(tenant) {
+            if let Err(error) = save(deps, tenant, answers.clone()).await {
+                questions.failed(tenant, 0, deps.clock.now());
+                return Err(error);
+            }
+            questions.saved(tenant, &answers);
+            any = true;
+        }
         // For each batch anew: who has few questions does not wait for who has many.
         let Ok(one_of_few) = questions.at_once.acquire().await else {
             break;
@@ -153,10 +162,8 @@ async fn ask_all(deps: &Deps, tenant: TenantId) -> Result<()> {
                 break;
             }
         };
-        questions.answered(tenant);
         metrics::counter!("callboard_reassigned_lookups_total", "result" => "answered").increment(1);
-        save(deps, tenant, some, answers).await?;
-        any = true;
+        questions.answered(tenant, rows(deps, tenant, some, answers));
     }
     if any {
         let hint = Hint::CampaignsChanged(tenant);
@@ -165,7 +172,7 @@ async fn ask_all(deps: &Deps, tenant: TenantId) -> Result<()> {
     Ok(())
 }
 
-async fn save(deps: &Deps, tenant: TenantId, asked: Vec<Question>, answers: Vec<ReassignedAnswer>) -> Result<()> {
+fn rows(deps: &Deps, tenant: TenantId, asked: Vec<Question>, answers: Vec<ReassignedAnswer>) -> Vec<Model> {
     // By the clock that shows less: an answer is at least that old.
     let checked_at = deps.clock.times().earlier();
     let rows = asked.into_iter().zip(answers).map(|(question, answer)| Model {
@@ -176,7 +183,10 @@ async fn save(deps: &Deps, tenant: TenantId, asked: Vec<Question>, answers: Vec<
         answer,
         checked_at,
     });
-    let rows: Arc<Vec<Model>> = Arc::new(rows.collect());
+    rows.collect()
+}
+
+async fn save(deps: &Deps, tenant: TenantId, rows: Arc<Vec<Model>>) -> Result<()> {
     let written = deps.writer.run(tenant, move |db| {
         let rows = rows.clone();
         Box::pin(async move {

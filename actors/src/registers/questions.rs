@@ -2,6 +2,7 @@
 use adapters::reassigned::{AT_ONCE, Database, Question};
 use entities::{
     ids::TenantId,
+    reassigned::Model,
     values::{E164, Moment},
 };
 use runtime::job::Running;
@@ -31,6 +32,8 @@ pub struct Questions {
 struct Waiting {
     /// Each number with the day of the consent.
     numbers: BTreeMap<E164, Moment>,
+    /// Answers that do not stand in the database yet, of one batch: they are paid for.
+    unsaved: Option<Arc<Vec<Model>>>,
     /// Failures in a row, and until when nothing is asked because of them.
     failures: u32,
     not_before: Option<Moment>,
@@ -99,7 +102,8 @@ impl Questions {
                 of_tenant.numbers.insert(number, since);
             }
         }
-        if of_tenant.numbers.is_empty() {
+        let has_unsaved = of_tenant.unsaved.is_some();
+        if of_tenant.numbers.is_empty() && !has_unsaved {
             return false;
         }
         let has_room = of_tenant.left(self.most_of_day, now) > 0;
@@ -108,7 +112,7 @@ impl Questions {
             tracing::warn!(%tenant, most, "no more reassigned numbers are looked up today: calls that need it are held back");
             metrics::counter!("callboard_reassigned_lookups_total", "result" => "limited").increment(1);
         }
-        has_room && of_tenant.not_before.is_none_or(|at| now >= at)
+        (has_room || has_unsaved) && of_tenant.not_before.is_none_or(|at| now >= at)
     }
 
     /// Some that wait, as many as may still be asked for today; they wait no longer.
@@ -124,14 +128,38 @@ impl Questions {
         some
     }
 
-    pub fn answered(&self, tenant: TenantId) {
-        if let Some(of_tenant) = self.lock().get_mut(&tenant) {
-            (of_tenant.failures, of_tenant.not_before) = (0, None);
-        }
+    /// They wait to be written down; of that workspace nothing else is asked before they are.
+    pub fn answered(&self, tenant: TenantId, answers: Vec<Model>) {
+        let mut waiting = self.lock();
+        let of_tenant = waiting.entry(tenant).or_default();
+        of_tenant.unsaved = Some(Arc::new(answers));
     }
 
-    /// Nobody answers so many questions, which do not count: for that workspace nothing is asked for a while, and nothing is kept until
-    /// then.
+    pub fn unsaved(&self, tenant: TenantId) -> Option<Arc<Vec<Model>>> {
+        self.lock().get(&tenant)?.unsaved.clone()
+    }
+
+    /// They stand in the database. Whoever has asked for the same meanwhile finds them there: nobody pays for them twice.
+    pub fn saved(&self, tenant: TenantId, answers: &[Model]) {
+        let mut waiting = self.lock();
+        let Some(of_tenant) = waiting.get_mut(&tenant) else {
+            return;
+        };
+        for answer in answers {
+            let number = &answer.phone_number;
+            if of_tenant
+                .numbers
+                .get(number)
+                .is_some_and(|since| answer.answers(*since))
+            {
+                of_tenant.numbers.remove(number);
+            }
+        }
+        (of_tenant.unsaved, of_tenant.failures, of_tenant.not_before) = (None, 0, None);
+    }
+
+    /// Nobody answers so many questions, which do not count, or nobody can write the answers down: for that workspace nothing is asked for
+    /// a while, and no question is kept until then.
     pub fn failed(&self, tenant: TenantId, count: usize, now: Moment) {
         let mut waiting = self.lock();
         let of_tenant = waiting.entry(tenant).or_default();
@@ -148,7 +176,7 @@ impl Questions {
 mod tests {
     use super::*;
     use adapters::reassigned::Failure;
-    use entities::reassigned::ReassignedAnswer;
+    use entities::{reassigned::ReassignedAnswer, values::Env};
     use futures_util::future::BoxFuture;
     use uuid::Uuid;
 
@@ -214,7 +242,8 @@ mod tests {
             questions.failed(tenant(1), 0, at(90));
         }
         assert_eq!((ask(689), ask(690)), (false, true));
-        questions.answered(tenant(1));
+        questions.answered(tenant(1), Vec::new());
+        questions.saved(tenant(1), &[]);
         assert!(ask(91));
     }
 
@@ -248,7 +277,8 @@ mod tests {
         let back = at(86_400 + 100 * 660);
         assert!(questions.add(tenant(1), all(), back));
         let first = questions.take(tenant(1), back).len();
-        questions.answered(tenant(1));
+        questions.answered(tenant(1), Vec::new());
+        questions.saved(tenant(1), &[]);
         let second = questions.take(tenant(1), back).len();
         assert_eq!((first, second), (AT_ONCE, 300 - AT_ONCE));
         // The first batch was answered, and stays counted.
@@ -264,6 +294,61 @@ mod tests {
         assert!(questions.add(tenant(1), all(), next));
         let taken = [0; 3].map(|_| questions.take(tenant(1), next).len());
         assert_eq!(taken, [AT_ONCE, 300 - AT_ONCE, 0]);
+    }
+
+    fn answer(n: usize, since: i64) -> Model {
+        Model {
+            tenant_id: tenant(1),
+            env: Env::Live,
+            phone_number: number(n),
+            since: at(since),
+            answer: ReassignedAnswer::No,
+            checked_at: at(100),
+        }
+    }
+
+    /// Each is paid for, so none is asked for again because the database was away when it came.
+    #[test]
+    fn answers_that_cannot_be_written_down_are_kept_and_come_first() {
+        let questions = asked(2);
+        let both = || [(number(1), at(5)), (number(2), at(5))];
+        let day = |seconds| at(86_400 + seconds);
+        assert!(questions.add(tenant(1), both(), day(0)));
+        assert_eq!(questions.take(tenant(1), day(0)).len(), 2);
+        questions.answered(tenant(1), vec![answer(1, 5), answer(2, 5)]);
+        // Whoever waits for them asks again, while they are on their way.
+        assert!(questions.add(tenant(1), both(), day(1)), "they can be written down");
+        questions.failed(tenant(1), 0, day(1));
+        assert_eq!(
+            (
+                questions.add(tenant(1), both(), day(30)),
+                questions.add(tenant(1), both(), day(31))
+            ),
+            (false, true),
+            "after a pause, though no more may be asked for that day"
+        );
+        let unsaved = questions.unsaved(tenant(1)).unwrap();
+        assert_eq!((unsaved.len(), questions.unsaved(tenant(2))), (2, None));
+        questions.saved(tenant(1), &unsaved);
+        assert_eq!(questions.unsaved(tenant(1)), None);
+        assert!(!questions.add(tenant(1), [], day(32)), "nobody waits any more");
+    }
+
+    /// While somebody is asked, those who wait for the answer ask for it again.
+    #[test]
+    fn nobody_pays_twice_for_what_was_answered_meanwhile() {
+        let questions = asked(1_000);
+        questions.add(tenant(1), [(number(1), at(5)), (number(2), at(5))], at(6));
+        assert_eq!(questions.take(tenant(1), at(6)).len(), 2);
+        // By a later consent, which that answer serves; by an earlier one, which it does not; and for somebody else.
+        let meanwhile = [(number(1), at(7)), (number(2), at(4)), (number(3), at(5))];
+        questions.add(tenant(1), meanwhile, at(7));
+        let answers = vec![answer(1, 5), answer(2, 5)];
+        questions.answered(tenant(1), answers.clone());
+        questions.saved(tenant(1), &answers);
+        let left = questions.take(tenant(1), at(8)).into_iter();
+        let left: Vec<(E164, Moment)> = left.map(|question| (question.number, question.since)).collect();
+        assert_eq!(left, [(number(2), at(4)), (number(3), at(5))]);
     }
 
     #[test]

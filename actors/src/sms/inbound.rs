@@ -72,7 +72,8 @@ pub async fn addressees(deps: &Deps, arriving: &Arriving) -> Result<Vec<TenantId
 /// Stores a text and obeys it. One that is known is answered with nothing.
 #[boxed]
 pub async fn receive(deps: &Deps, owner: (TenantId, Env), id: SmsId, arriving: Arriving) -> Result<Received> {
-    let (now, entry) = (deps.clock.now(), deps.ids.next());
+    let (times, entry) = (deps.clock.times(), deps.ids.next());
+    let now = times.ours;
     let (wish, help, its) = (words::wish(&arriving.body), deps.sms.help_text.clone(), deps.clone());
     deps.writer
         .run(owner.0, move |db| {
@@ -85,7 +86,7 @@ pub async fn receive(deps: &Deps, owner: (TenantId, Env), id: SmsId, arriving: A
                 let reply = match (wish, &arriving.from_number) {
                     (Some(Wish::Stop), Some(person)) => {
                         let entry = stop(entry, person);
-                        let row = place(db, owner, entry, now).await?;
+                        let row = place(db, owner, entry, times).await?;
                         let (row, outcome) = row.write(&its, &mut commit, Some(arriving.body.clone()))?;
                         let can_return = row.source == Source::SmsStop;
                         outcome
@@ -97,7 +98,7 @@ pub async fn receive(deps: &Deps, owner: (TenantId, Env), id: SmsId, arriving: A
                         match known.filter(|entry| entry.source == Source::SmsStop) {
                             Some(entry) => {
                                 // Wanting texts again is no consent: what was taken back stays so.
-                                commit.changes.revocations.extend(still_revoked(&entry, now));
+                                commit.changes.revocations.extend(still_revoked(&entry, times.later()));
                                 let lifted = lift(entry, now);
                                 let told = attempts::lifted(&its, &lifted, "sms_start", Some(arriving.body.clone()))?;
                                 commit.changes.attempt_records.push(told);

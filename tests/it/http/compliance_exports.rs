@@ -130,6 +130,22 @@ on_both! {
         exported(world, &tenant, json!({})).await;
     }
 
+    /// What the store does not let go is looked for again, and keeps nothing else from going.
+    async fn an_export_that_cannot_be_erased_keeps_no_record_from_going(world: &mut World) {
+        let tenant = world.tenant().await;
+        tenant.run_campaign(&[TALKS], json!({})).await;
+        world.advance(minutes(5)).await;
+        let (path, _) = exported(world, &tenant, json!({})).await;
+        world.block_recordings(true);
+        assert_eq!(tenant.api.delete(&path).await.error(), (503, "unavailable", None));
+        world.leap(minutes(5 * 366 * 24 * 60)).await;
+        world.advance(minutes(65)).await;
+        assert_eq!((world.rows("attempt_records").await, world.rows("compliance_exports").await), (0, 1));
+        world.block_recordings(false);
+        world.advance(minutes(65)).await;
+        assert_eq!(world.rows("compliance_exports").await, 0);
+    }
+
     async fn whoever_is_erased_goes_from_exports_too(world: &mut World) {
         let tenant = world.tenant().await;
         tenant.run_campaign(&[TALKS, "+15002340010"], json!({})).await;

@@ -35,7 +35,7 @@ async fn preflight(api: Api, id: String) -> Answer {
 }
 
 /// Takes all connections by which whole lists are read: who needs one waits until they are given back.
-async fn all_reports(world: &World) -> Vec<Transaction> {
+pub async fn all_reports(world: &World) -> Vec<Transaction> {
     let db = &world.deps().db.reports;
     let connections = match db.get_database_backend() {
         DbBackend::Sqlite => 1,

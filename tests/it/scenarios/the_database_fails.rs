@@ -14,7 +14,7 @@ use std::sync::Arc;
 use tokio::{sync::Notify, task::JoinHandle};
 
 /// On PostgreSQL, behind a proxy; a commit is given up after five seconds.
-fn behind_a_proxy(scenario: impl AsyncFnOnce(&mut World, Proxy)) {
+pub fn behind_a_proxy(scenario: impl AsyncFnOnce(&mut World, Proxy)) {
     run(Backend::Postgres, async |world| {
         let proxy = Proxy::before(world.database_url()).await;
         let through = json!(proxy.url);

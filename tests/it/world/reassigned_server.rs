@@ -13,6 +13,7 @@ use std::{
         atomic::{AtomicUsize, Ordering},
     },
 };
+use tokio::sync::watch;
 
 pub const KEY: &str = "key-of-the-local-database";
 
@@ -22,6 +23,9 @@ struct State {
     /// What it was asked: number and day.
     asked: Mutex<Vec<(String, String)>>,
     failing: AtomicUsize,
+    /// Requests that have come, also those that are held.
+    arrived: watch::Sender<usize>,
+    is_held: watch::Sender<bool>,
 }
 
 pub struct ReassignedServer {
@@ -54,6 +58,21 @@ impl ReassignedServer {
         self.state.failing.store(requests, Ordering::SeqCst);
     }
 
+    /// It takes requests and answers none, until it is released.
+    pub fn hold(&self) {
+        self.state.is_held.send_replace(true);
+    }
+
+    pub fn release(&self) {
+        self.state.is_held.send_replace(false);
+    }
+
+    /// Waits until so many requests have come.
+    pub async fn arrived(&self, count: usize) {
+        let mut arrived = self.state.arrived.subscribe();
+        arrived.wait_for(|so_many| *so_many >= count).await.unwrap();
+    }
+
     pub fn take_asked(&self) -> Vec<(String, String)> {
         std::mem::take(&mut self.state.asked.lock().unwrap())
     }
@@ -73,6 +92,10 @@ async fn query(request: HttpRequest, state: Data<State>, body: web::Json<Value>)
     if shown != Some(&format!("Bearer {KEY}")) {
         return HttpResponse::Unauthorized().finish();
     }
+    state.arrived.send_modify(|so_many| *so_many += 1);
+    let mut is_held = state.is_held.subscribe();
+    // Whoever has asked may be gone by then, and the test too.
+    let _ = is_held.wait_for(|is_held| !*is_held).await;
     let fewer = |left: usize| left.checked_sub(1);
     if state
         .failing

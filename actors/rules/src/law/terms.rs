@@ -22,7 +22,7 @@ use entities::{
     law::{DisclosureKind, Legal, LegalPerson, SandboxLaw},
     register::Seen,
     session::{CallLegal, Disclose, SafeHarbour},
-    values::{E164, Env, Moment, Place, Zone},
+    values::{E164, Env, Moment, Place, Times, Zone},
 };
 use std::sync::Arc;
 use uuid::Uuid;
@@ -277,11 +277,12 @@ impl LegalTerms {
         }
     }
 
-    /// What the verdicts on an attempt are where the wall clock is so far behind our time: caps and rests hold by both, and a rule's days
-    /// begin and end by the one that shows less. Else the guard of its commit would refuse what was planned, again and again.
+    /// What the verdicts on an attempt are where the wall clock is so far behind our time (negative: ahead of it): hours, caps and rests
+    /// hold by both, and a rule's days begin and end by the one that shows less. Else the guard of its commit would refuse what was
+    /// planned, again and again; and of hours a message's guard knows nothing.
     pub fn by_both_clocks(&self, judged: &Judged, behind_ms: i64) -> Judgement {
         let mut judgement = judged.judgement.clone();
-        if behind_ms <= 0 {
+        if behind_ms == 0 {
             return judgement;
         }
         let wall = judged.facts.at.plus_millis(-behind_ms);
@@ -290,8 +291,10 @@ impl LegalTerms {
             ..judged.facts.clone()
         };
         for asked in judge(&self.law, &facts).asked {
-            if let (GateKind::Caps | GateKind::Rest, Verdict::Wait(Some(until))) = (asked.kind, asked.verdict) {
-                let verdict = Verdict::Wait(Some(until.plus_millis(behind_ms)));
+            if let (GateKind::Caps | GateKind::Rest | GateKind::Hours, Verdict::Wait(until)) =
+                (asked.kind, asked.verdict)
+            {
+                let verdict = Verdict::Wait(until.map(|until| until.plus_millis(behind_ms)));
                 judgement.asked.push(Asked { verdict, ..asked });
             }
         }
@@ -305,6 +308,22 @@ impl LegalTerms {
             });
         }
         judgement
+    }
+
+    /// May an attempt that was judged a while ago still be made, by either clock? Its commit may have taken long, and what it rests on may
+    /// have ended meanwhile.
+    pub fn still_allow(&self, judged: &Judged, now: Times) -> bool {
+        let facts = Facts {
+            at: now.ours,
+            ..judged.facts.clone()
+        };
+        let again = Judged {
+            judgement: judge(&self.law, &facts),
+            holds: self.law.holds(&facts),
+            facts,
+            ..judged.clone()
+        };
+        self.by_both_clocks(&again, now.behind_ms()).is_yes()
     }
 
     /// May a number of ours be shown in an attempt that is this one otherwise? The rules are looked up once for all numbers.

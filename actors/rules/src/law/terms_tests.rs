@@ -3,10 +3,7 @@ use crate::{
     consent::{ConsentGiven, Reading, accept},
     law::{pack, tests::facts},
 };
-use entities::{
-    agent::ConsentMode,
-    values::{Text, Times},
-};
+use entities::{agent::ConsentMode, values::Text};
 use serde_json::json;
 
 /// A live sales call of Acme Inc., which has a number to call back.
@@ -235,4 +232,107 @@ fn a_recording_keeps_the_law_of_the_workspaces_country() {
         let call = terms.call(&facts, LegalPerson::default(), true);
         assert_eq!(call.recording, Some(expected), "{own:?}");
     }
+}
+
+/// Somebody in Austin, who has agreed in writing until that moment, is to get a text that sells.
+fn texting(until: &str) -> (LegalTerms, ContactRecord) {
+    let given: ConsentGiven = serde_json::from_value(json!({
+        "phone_number": AUSTIN, "seller": "Acme Inc.", "channels": ["sms"], "purposes": ["marketing"], "tier": "express_written",
+        "method": "web form", "request_copy": "Acme Inc. may text me.", "given_at": "2026-11-30T12:00:00Z", "expires_at": until,
+    }))
+    .unwrap();
+    let reading = Reading {
+        owner: (Uuid::nil().into(), Env::Live),
+        country: "US".parse().unwrap(),
+        now: Times::at(Moment::parse("2026-11-30T12:00:00Z").unwrap()),
+        by: None,
+    };
+    let consent = accept(given, &reading, ConsentId(Uuid::from_u128(1))).unwrap().row;
+    let record = ContactRecord {
+        legal: LegalRecord {
+            consents: vec![consent],
+            ..LegalRecord::default()
+        },
+        ..ContactRecord::default()
+    };
+    let shown = CallerFact {
+        number: "+12025550124".parse().unwrap(),
+        right_to_use: Some("operator".to_owned()),
+        is_answered: true,
+        registration: Some("C123".to_owned()),
+    };
+    let terms = LegalTerms {
+        channel: DncChannel::Sms,
+        ring_seconds: 0,
+        callers: vec![shown],
+        ..terms()
+    };
+    (terms, record)
+}
+
+const AUSTIN: &str = "+15125550100";
+
+/// On that Tuesday, six hours ahead of Austin, where texts that sell leave from 15:00 to 3:00. Source: Tex. SB 140.
+fn tuesday(text: &str) -> Moment {
+    Moment::parse(&format!("2026-12-01T{text}:00Z")).unwrap()
+}
+
+#[test]
+fn hours_are_open_when_they_are_by_both_clocks() {
+    const MINUTE: i64 = 60_000;
+    let (terms, record) = texting("2027-12-01T12:00:00Z");
+    let number: E164 = AUSTIN.parse().unwrap();
+    let whom = Whom {
+        number: Some(&number),
+        ..Whom::default()
+    };
+    let before_three = Moment::parse("2026-12-02T02:59:00Z").unwrap();
+    let next_day = Moment::parse("2026-12-02T15:00:00Z").unwrap();
+    // Our time, and how far the wall clock is behind it: until when it waits, by our time.
+    for (now, behind_ms, expected) in [
+        (tuesday("14:59"), 0, Some(tuesday("15:00"))),
+        (tuesday("16:00"), 0, None),
+        (tuesday("16:00"), 60 * MINUTE, None),
+        (tuesday("16:00"), 61 * MINUTE, Some(tuesday("16:01"))),
+        (tuesday("14:30"), 60 * MINUTE, Some(tuesday("16:00"))),
+        // Ahead of it: by the wall clock they are over.
+        (before_three, 0, None),
+        (before_three, -2 * MINUTE, Some(next_day.plus_millis(-2 * MINUTE))),
+    ] {
+        let judged = terms.judged(whom, &record, None, now);
+        let verdict = terms.by_both_clocks(&judged, behind_ms).verdict_of(GateKind::Hours);
+        let expected = expected.map_or(Verdict::Yes, |until| Verdict::Wait(Some(until)));
+        assert_eq!(verdict, Some(expected), "{now}, {behind_ms} ms behind");
+    }
+}
+
+/// What was allowed when its commit began may be allowed no more when that has ended.
+#[test]
+fn what_was_judged_a_while_ago_is_judged_again_before_it_leaves() {
+    let (terms, record) = texting("2026-12-01T20:00:00Z");
+    let number: E164 = AUSTIN.parse().unwrap();
+    let whom = Whom {
+        number: Some(&number),
+        ..Whom::default()
+    };
+    let judged = terms.judged(whom, &record, None, tuesday("19:00"));
+    assert!(judged.judgement.is_yes(), "{:?}", judged.judgement);
+    let now = |ours: &str, wall: &str| Times {
+        ours: tuesday(ours),
+        wall: tuesday(wall),
+        in_doubt: false,
+    };
+    for (ours, wall, expected) in [
+        ("19:00", "19:00", true),
+        ("19:59", "19:59", true),
+        ("20:00", "20:00", false),
+        // A consent that has ended by our time does not come back with the wall clock.
+        ("20:00", "19:00", false),
+        ("19:30", "14:59", false),
+        ("19:30", "15:00", true),
+    ] {
+        assert_eq!(terms.still_allow(&judged, now(ours, wall)), expected, "{ours}, {wall}");
+    }
+    let shut = Times::at(Moment::parse("2026-12-02T03:00:00Z").unwrap());
+    assert!(!terms.still_allow(&judged, shut));
 }

@@ -9,6 +9,7 @@ mod foreseen;
 mod hours;
 mod live;
 mod operator;
+mod pressure;
 mod races;
 mod reassigned;
 mod registers;
@@ -58,14 +59,19 @@ pub async fn mid_morning(world: &World) {
     world.leap_exactly(minutes(120)).await;
 }
 
-/// Records a consent, as strong as any place asks for but for what is said otherwise; answers its id.
-pub async fn consent(api: &Api, number: &str, more: Value) -> String {
-    let given = json!({
+/// A consent as strong as any place asks for, but for what is said otherwise.
+pub fn given(number: &str, more: Value) -> Value {
+    let strongest = json!({
         "phone_number": number, "seller": SELLER, "channels": ["phone", "sms"], "purposes": ["marketing"], "tier": "express_written",
         "covers_automated_voice": true, "method": "web form", "request_copy": "Acme Ltd. may call and text me by machine.",
         "given_at": "2027-03-01T12:00:00Z",
     });
-    id_of(&api.post("/v1/consents", with(given, more)).await.ok())
+    with(strongest, more)
+}
+
+/// Records one; answers its id.
+pub async fn consent(api: &Api, number: &str, more: Value) -> String {
+    id_of(&api.post("/v1/consents", given(number, more)).await.ok())
 }
 
 /// Takes one back, and nothing else.
