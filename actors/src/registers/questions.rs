@@ -312,7 +312,7 @@ mod tests {
     fn answers_that_cannot_be_written_down_are_kept_and_come_first() {
         let questions = asked(2);
         let both = || [(number(1), at(5)), (number(2), at(5))];
-        let day = |seconds| at(86_400 + seconds);
+        let day = |seconds: i64| at(86_400 + seconds);
         assert!(questions.add(tenant(1), both(), day(0)));
         assert_eq!(questions.take(tenant(1), day(0)).len(), 2);
         questions.answered(tenant(1), vec![answer(1, 5), answer(2, 5)]);
