@@ -38,6 +38,7 @@ const RELEASED: [&str; 32] = [
     "m2026_11_30_000037_openings",
     "m2026_11_30_000038_skip_rules",
     "m2026_11_30_000039_blanked",
+    "m2026_11_30_000041_register_answers",
 ];
 
 fn on(backend: Backend, test: impl AsyncFnOnce(&TestDatabase)) {
