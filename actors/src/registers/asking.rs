@@ -1,6 +1,6 @@
 //! Reassigned numbers: what is known of them is read from the rows; what is not is asked for in the background, many at once. A call
 //! never waits for that: it is held until there is an answer.
-use super::lookup::Registers;
+use super::{lookup::Registers, questions::Added};
 use crate::deps::Deps;
 use adapters::reassigned::Question;
 use entities::{
@@ -96,9 +96,17 @@ impl Registers {
         let mut awaited = BTreeSet::new();
         if unanswered == Unanswered::Ask && !missing.is_empty() {
             let numbers: Vec<E164> = missing.iter().map(|(number, _)| number.clone()).collect();
-            if self.questions.add(tenant, missing, now) {
-                ask(deps, tenant);
-                awaited.extend(numbers);
+            match self.questions.add(tenant, missing, now) {
+                Added::Now => {
+                    ask(deps, tenant);
+                    awaited.extend(numbers);
+                }
+                Added::NoMoreToday => {
+                    let most = self.questions.most_of_day();
+                    tracing::warn!(%tenant, most, "no more reassigned numbers are looked up today: calls that need it are held back");
+                    metrics::counter!("callboard_reassigned_lookups_total", "result" => "limited").increment(1);
+                }
+                Added::Later => {}
             }
         }
         Ok(Answers { facts, awaited })
@@ -125,7 +133,7 @@ fn ask(deps: &Deps, tenant: TenantId) {
 
 async fn ask_all(deps: &Deps, tenant: TenantId) -> Result<()> {
     let questions = &deps.registers.questions;
-    let Some(database) = questions.database() else {
+    let Some(database) = questions.service() else {
         return Ok(());
     };
     let mut any = false;
@@ -134,7 +142,8 @@ async fn ask_all(deps: &Deps, tenant: TenantId) -> Result<()> {
         let Ok(one_of_few) = questions.at_once.acquire().await else {
             break;
         };
-        let some = questions.take(tenant, deps.clock.now());
+        let some = questions.take(tenant, deps.clock.now()).into_iter();
+        let some: Vec<Question> = some.map(|(number, since)| Question { number, since }).collect();
         if some.is_empty() {
             break;
         }

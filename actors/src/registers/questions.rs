@@ -1,5 +1,9 @@
-//! What is to be asked of the service for reassigned numbers, in memory only: whoever waits for an answer asks again.
-use adapters::reassigned::{AT_ONCE, Database, Question};
+//! What is to be asked of a service that numbers are looked up at (the one for reassigned numbers, a register over an API), in memory
+//! only: whoever waits for an answer asks again.
+use adapters::{
+    reassigned::{AT_ONCE, Database},
+    register_api::RegisterApi,
+};
 use entities::{
     ids::TenantId,
     values::{E164, Moment},
@@ -13,8 +17,14 @@ use std::{
 };
 use tokio::sync::Semaphore;
 
-pub struct Questions {
-    database: Option<Arc<dyn Database>>,
+/// Those of the service for reassigned numbers, each with the day of the consent.
+pub type OfReassigned = Questions<dyn Database, Moment>;
+/// Those of one register that is asked over an API.
+pub type OfRegister = Questions<dyn RegisterApi, ()>;
+
+/// `S`: who is asked. `T`: what is asked of each number, beside itself.
+pub struct Questions<S: ?Sized, T> {
+    service: Option<Arc<S>>,
     /// An answer that is older is asked for again.
     pub max_age: Duration,
     /// Of one workspace and one day of UTC: each is paid for.
@@ -23,14 +33,23 @@ pub struct Questions {
     pub asking: Running<TenantId>,
     /// Requests that are under way, of all workspaces: taken in turn, one batch at a time.
     pub at_once: Semaphore,
-    waiting: Mutex<HashMap<TenantId, Waiting>>,
+    waiting: Mutex<HashMap<TenantId, Waiting<T>>>,
+}
+
+/// What becomes of questions that are to be asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Added {
+    /// They can be asked now.
+    Now,
+    /// Not now: the service has failed, no more are asked in this day, or there is none.
+    Later,
+    /// The same; no more are asked in this day, of which the log has not been told.
+    NoMoreToday,
 }
 
 /// Of one workspace. What goes wrong with its numbers holds up nobody else's.
-#[derive(Default)]
-struct Waiting {
-    /// Each number with the day of the consent.
-    numbers: BTreeMap<E164, Moment>,
+struct Waiting<T> {
+    numbers: BTreeMap<E164, T>,
     /// Failures in a row, and until when nothing is asked because of them.
     failures: u32,
     not_before: Option<Moment>,
@@ -49,13 +68,26 @@ const PAUSE_SECONDS: i64 = 30;
 const LONGEST_PAUSE_SECONDS: i64 = 600;
 const DAY_MS: i64 = 24 * 3_600_000;
 
-impl fmt::Debug for Questions {
+impl<S: ?Sized, T> fmt::Debug for Questions<S, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Questions(asked: {})", self.database.is_some())
+        write!(f, "Questions(asked: {})", self.service.is_some())
     }
 }
 
-impl Waiting {
+impl<T> Default for Waiting<T> {
+    fn default() -> Self {
+        Waiting {
+            numbers: BTreeMap::new(),
+            failures: 0,
+            not_before: None,
+            day: 0,
+            asked: 0,
+            is_told: false,
+        }
+    }
+}
+
+impl<T> Waiting<T> {
     /// How many more may be asked for today. A clock that is set back begins no day anew.
     fn left(&mut self, most: usize, now: Moment) -> usize {
         let today = now.millis().div_euclid(DAY_MS);
@@ -66,60 +98,68 @@ impl Waiting {
     }
 }
 
-impl Questions {
-    /// Without a database nothing is ever answered. `most_of_day`: numbers that are asked for, of one workspace.
-    pub fn new(database: Option<Arc<dyn Database>>, max_age: Duration, most_of_day: usize) -> Self {
+impl<S: ?Sized, T> Questions<S, T> {
+    /// Without a service nothing is ever answered. `most_of_day`: numbers that are asked for, of one workspace.
+    pub fn new(service: Option<Arc<S>>, max_age: Duration, most_of_day: usize) -> Self {
         Questions {
-            database,
+            service,
             max_age,
             most_of_day,
             asking: Running::default(),
             at_once: Semaphore::new(REQUESTS),
-            waiting: Mutex::default(),
+            waiting: Mutex::new(HashMap::new()),
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<TenantId, Waiting>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<TenantId, Waiting<T>>> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub fn database(&self) -> Option<&Arc<dyn Database>> {
-        self.database.as_ref()
+    pub fn service(&self) -> Option<&Arc<S>> {
+        self.service.as_ref()
     }
 
-    /// Is to be asked for. Answers whether it can be now.
-    pub fn add(&self, tenant: TenantId, questions: impl IntoIterator<Item = (E164, Moment)>, now: Moment) -> bool {
-        if self.database.is_none() {
-            return false;
+    /// Numbers that are asked for, of one workspace in a day.
+    pub fn most_of_day(&self) -> usize {
+        self.most_of_day
+    }
+
+    /// These are to be asked.
+    pub fn add(&self, tenant: TenantId, questions: impl IntoIterator<Item = (E164, T)>, now: Moment) -> Added {
+        if self.service.is_none() {
+            return Added::Later;
         }
         let mut waiting = self.lock();
         let of_tenant = waiting.entry(tenant).or_default();
-        for (number, since) in questions {
+        for (number, what) in questions {
             if of_tenant.numbers.len() < MOST || of_tenant.numbers.contains_key(&number) {
-                of_tenant.numbers.insert(number, since);
+                of_tenant.numbers.insert(number, what);
             }
         }
         if of_tenant.numbers.is_empty() {
-            return false;
+            return Added::Later;
         }
-        let has_room = of_tenant.left(self.most_of_day, now) > 0;
-        if !has_room && !std::mem::replace(&mut of_tenant.is_told, true) {
-            let most = self.most_of_day;
-            tracing::warn!(%tenant, most, "no more reassigned numbers are looked up today: calls that need it are held back");
-            metrics::counter!("callboard_reassigned_lookups_total", "result" => "limited").increment(1);
+        if of_tenant.left(self.most_of_day, now) == 0 {
+            return match std::mem::replace(&mut of_tenant.is_told, true) {
+                true => Added::Later,
+                false => Added::NoMoreToday,
+            };
         }
-        has_room && of_tenant.not_before.is_none_or(|at| now >= at)
+        match of_tenant.not_before {
+            Some(at) if now < at => Added::Later,
+            Some(_) | None => Added::Now,
+        }
     }
 
     /// Some that wait, as many as may still be asked for today; they wait no longer.
-    pub fn take(&self, tenant: TenantId, now: Moment) -> Vec<Question> {
+    pub fn take(&self, tenant: TenantId, now: Moment) -> Vec<(E164, T)> {
         let mut waiting = self.lock();
         let Some(of_tenant) = waiting.get_mut(&tenant) else {
             return Vec::new();
         };
         let most = of_tenant.left(self.most_of_day, now).min(AT_ONCE);
         let some = std::iter::from_fn(|| of_tenant.numbers.pop_first()).take(most);
-        let some: Vec<Question> = some.map(|(number, since)| Question { number, since }).collect();
+        let some: Vec<(E164, T)> = some.collect();
         of_tenant.asked += some.len();
         some
     }
@@ -147,7 +187,7 @@ impl Questions {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use adapters::reassigned::Failure;
+    use adapters::reassigned::{Failure, Question};
     use entities::reassigned::ReassignedAnswer;
     use futures_util::future::BoxFuture;
     use uuid::Uuid;
@@ -172,41 +212,48 @@ mod tests {
         Uuid::from_u128(n).into()
     }
 
-    fn asked(most_of_day: usize) -> Questions {
-        Questions::new(Some(Arc::new(Nobody)), Duration::from_secs(1), most_of_day)
+    fn asked(most_of_day: usize) -> OfReassigned {
+        let nobody: Arc<dyn Database> = Arc::new(Nobody);
+        Questions::new(Some(nobody), Duration::from_secs(1), most_of_day)
+    }
+
+    /// Can these be asked now?
+    fn add(
+        questions: &OfReassigned,
+        tenant: TenantId,
+        all: impl IntoIterator<Item = (E164, Moment)>,
+        now: Moment,
+    ) -> bool {
+        questions.add(tenant, all, now) == Added::Now
     }
 
     #[test]
     fn each_number_waits_once_and_is_taken_once() {
         let questions = asked(1_000);
-        assert!(!questions.add(tenant(1), [], at(0)), "nothing waits");
-        assert!(questions.add(tenant(1), (0..300).map(|n| (number(n), at(5))), at(0)));
-        assert!(questions.add(tenant(1), [(number(7), at(9))], at(0)));
+        assert!(!add(&questions, tenant(1), [], at(0)), "nothing waits");
+        assert!(add(&questions, tenant(1), (0..300).map(|n| (number(n), at(5))), at(0)));
+        assert!(add(&questions, tenant(1), [(number(7), at(9))], at(0)));
         assert!(questions.take(tenant(2), at(0)).is_empty());
         let (first, rest) = (questions.take(tenant(1), at(0)), questions.take(tenant(1), at(0)));
         assert_eq!((first.len(), rest.len()), (AT_ONCE, 300 - AT_ONCE));
         assert!(questions.take(tenant(1), at(0)).is_empty());
-        let seventh = first.iter().find(|question| question.number == number(7));
-        assert_eq!(
-            seventh.map(|question| question.since),
-            Some(at(9)),
-            "as it was asked last"
-        );
+        let seventh = first.iter().find(|(asked, _)| *asked == number(7));
+        assert_eq!(seventh.map(|(_, since)| *since), Some(at(9)), "as it was asked last");
     }
 
     #[test]
     fn after_a_failure_nothing_is_asked_for_a_while_and_longer_after_each() {
         let questions = asked(1_000);
-        let ask = |now| questions.add(tenant(1), [(number(1), at(0))], at(now));
+        let ask = |now| add(&questions, tenant(1), [(number(1), at(0))], at(now));
         assert!(ask(0));
-        assert!(questions.add(tenant(2), [(number(2), at(0))], at(0)));
+        assert!(add(&questions, tenant(2), [(number(2), at(0))], at(0)));
         questions.failed(tenant(1), 0, at(0));
         assert!(
             questions.take(tenant(1), at(0)).is_empty(),
             "it is asked for again by whoever waits"
         );
         assert_eq!((ask(29), ask(30)), (false, true));
-        assert!(questions.add(tenant(2), [], at(0)), "nobody else is held up");
+        assert!(add(&questions, tenant(2), [], at(0)), "nobody else is held up");
         assert_eq!(questions.take(tenant(2), at(0)).len(), 1);
         questions.failed(tenant(1), 0, at(30));
         assert_eq!((ask(89), ask(90)), (false, true));
@@ -223,13 +270,14 @@ mod tests {
         let questions = asked(300);
         let (day, next) = (at(86_400), at(2 * 86_400));
         let all = || (0..400).map(|n| (number(n), at(0)));
-        assert!(questions.add(tenant(1), all(), day));
+        assert!(add(&questions, tenant(1), all(), day));
         let taken = [0; 3].map(|_| questions.take(tenant(1), day).len());
         assert_eq!(taken, [AT_ONCE, 300 - AT_ONCE, 0]);
-        assert!(!questions.add(tenant(1), all(), day));
-        assert!(questions.add(tenant(2), all(), day), "each has its own");
-        assert!(!questions.add(tenant(1), all(), at(0)), "a clock that is set back");
-        assert!(questions.add(tenant(1), all(), next));
+        let more = [0; 2].map(|_| questions.add(tenant(1), all(), day));
+        assert_eq!(more, [Added::NoMoreToday, Added::Later], "it is told once");
+        assert!(add(&questions, tenant(2), all(), day), "each has its own");
+        assert!(!add(&questions, tenant(1), all(), at(0)), "a clock that is set back");
+        assert!(add(&questions, tenant(1), all(), next));
         assert_eq!(questions.take(tenant(1), next).len(), AT_ONCE);
     }
 
@@ -240,13 +288,13 @@ mod tests {
         let all = || (0..400).map(|n| (number(n), at(0)));
         for time in 0..100 {
             let now = at(86_400 + time * 660);
-            assert!(questions.add(tenant(1), all(), now), "{time}");
+            assert!(add(&questions, tenant(1), all(), now), "{time}");
             let taken = questions.take(tenant(1), now).len();
             assert_eq!(taken, AT_ONCE);
             questions.failed(tenant(1), taken, now);
         }
         let back = at(86_400 + 100 * 660);
-        assert!(questions.add(tenant(1), all(), back));
+        assert!(add(&questions, tenant(1), all(), back));
         let first = questions.take(tenant(1), back).len();
         questions.answered(tenant(1));
         let second = questions.take(tenant(1), back).len();
@@ -254,22 +302,22 @@ mod tests {
         // The first batch was answered, and stays counted.
         questions.failed(tenant(1), second, back);
         let later = back.plus_seconds(30);
-        assert!(questions.add(tenant(1), all(), later));
+        assert!(add(&questions, tenant(1), all(), later));
         assert_eq!(questions.take(tenant(1), later).len(), 300 - AT_ONCE);
         // Of a day that has ended.
         let next = at(2 * 86_400);
-        assert!(questions.add(tenant(1), [], next));
+        assert!(add(&questions, tenant(1), [], next));
         questions.failed(tenant(1), 300 - AT_ONCE, next);
         let next = next.plus_seconds(60);
-        assert!(questions.add(tenant(1), all(), next));
+        assert!(add(&questions, tenant(1), all(), next));
         let taken = [0; 3].map(|_| questions.take(tenant(1), next).len());
         assert_eq!(taken, [AT_ONCE, 300 - AT_ONCE, 0]);
     }
 
     #[test]
     fn without_a_database_nothing_waits() {
-        let questions = Questions::new(None, Duration::from_secs(1), 1_000);
-        assert!(!questions.add(tenant(1), [(number(1), at(0))], at(0)));
+        let questions = OfReassigned::new(None, Duration::from_secs(1), 1_000);
+        assert!(!add(&questions, tenant(1), [(number(1), at(0))], at(0)));
         assert!(questions.take(tenant(1), at(0)).is_empty());
     }
 
