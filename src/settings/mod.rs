@@ -348,7 +348,10 @@ mod tests {
             ("register_urls", "uk_tps"),
             ("register_urls", "uk_tps=register.example.com"),
             ("register_urls", "UK-TPS=https://register.example.com"),
-            ("register_urls", "uk_tps=https://one.example.com, uk_tps=https://two.example.com"),
+            (
+                "register_urls",
+                "uk_tps=https://one.example.com, uk_tps=https://two.example.com",
+            ),
             ("register_api_keys", "uk_tps=key-1"),
             ("register_api_keys", "key-1"),
             ("register_answer_max_age_days", "0"),

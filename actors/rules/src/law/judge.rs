@@ -267,11 +267,8 @@ fn consent(says: &Says, facts: &Facts) -> Verdict {
     }
     // As long as a register that is asked has not answered, it has neither taken a consent back nor made one needless.
     if covering(facts).is_some_and(is_enough) {
-        return wait_unless(
-            !newer_than_register
-                .as_deref()
-                .is_some_and(|name| is_silent(name, facts)),
-        );
+        let newer = newer_than_register.as_deref();
+        return wait_unless(newer.is_none_or(|name| !is_silent(name, facts)));
     }
     match unless_register {
         Some(register) if is_awaited(register, facts) => Verdict::Wait(None),
