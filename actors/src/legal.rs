@@ -266,7 +266,9 @@ pub fn permits(legal: &LegalTerms, judged: &Judged, is_for_later: bool) -> Resul
         (Verdict::Never, _) => true,
         (Verdict::Wait(None), GateKind::CallerId | GateKind::Disclosure | GateKind::Ring) => true,
         // A copy that is fresh now may be stale then, and the other way round.
-        (Verdict::Wait(None), GateKind::Register) => !is_for_later,
+        (Verdict::Wait(None), GateKind::Register) => {
+            !is_for_later && !legal.law.awaits_answer(&asked.rule, &judged.facts)
+        }
         _ => false,
     };
     let Some(asked) = judged.judgement.asked.iter().find(bars) else {
@@ -401,8 +403,12 @@ pub async fn learn(
                 asked.e164().and_then(|number| found.facts.get(number)),
             ) {
                 record.legal.registers.clone_from(facts);
+                record.legal.asked_registers.clone_from(&found.asked);
                 record.legal.seen.clone_from(&found.seen);
             }
+        }
+        if !found.asked.is_empty() && unanswered == Unanswered::Ask {
+            inquire(deps, owner.0, legal, asked, (&mut *people, now));
         }
     }
     reassigned(deps, owner, legal, (asked, unanswered), (people, now)).await
@@ -429,6 +435,35 @@ fn names(
         }
     }
     names
+}
+
+/// Has registers asked that are asked over an API, about whoever may be called if they allow it.
+fn inquire(
+    deps: &Deps,
+    tenant: TenantId,
+    legal: &LegalTerms,
+    asked: &[Asked],
+    (people, now): (&mut BTreeMap<Address, ContactRecord>, Moment),
+) {
+    let mut wanted: BTreeMap<String, BTreeSet<E164>> = BTreeMap::new();
+    for asked in asked {
+        let (Some(record), Some(number)) = (people.get(&asked.address), asked.e164()) else {
+            continue;
+        };
+        let judged = legal.judged(asked.whom(), record, None, now);
+        if judged.judgement.noes().any(|no| no.verdict == Verdict::Never) {
+            continue;
+        }
+        for name in deps.registers.questions_about(deps, &judged.facts) {
+            wanted.entry(name).or_default().insert(number.clone());
+        }
+    }
+    let awaited = deps.registers.inquire(deps, tenant, wanted);
+    for asked in asked {
+        if let (Some(record), Some(number)) = (people.get_mut(&asked.address), asked.e164()) {
+            record.legal.is_being_asked = awaited.contains(number);
+        }
+    }
 }
 
 /// Whose the numbers are now, where a rule wants to know that.
@@ -465,7 +500,7 @@ async fn reassigned(
     for asked in asked {
         if let (Some(record), Some(number)) = (people.get_mut(&asked.address), asked.e164()) {
             record.legal.reassigned = found.facts.get(number).cloned();
-            record.legal.is_being_asked = found.awaited.contains(number);
+            record.legal.is_being_asked |= found.awaited.contains(number);
         }
     }
     Ok(())

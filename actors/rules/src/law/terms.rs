@@ -60,10 +60,12 @@ pub struct LegalRecord {
     /// Those that stand.
     pub consents: Vec<consent::Model>,
     pub registers: Vec<RegisterFact>,
+    /// Those that are asked about each number over an API.
+    pub asked_registers: Vec<String>,
     /// What was there when they were looked into; none: no rule names any.
     pub seen: Option<Arc<Seen>>,
     pub reassigned: Option<ReassignedFact>,
-    /// Whose the number is now is being asked: the answer comes within seconds.
+    /// Whose the number is now, or whether a register holds it, is being asked: the answer comes within seconds.
     pub is_being_asked: bool,
     /// The newest of each cause.
     pub rests: Vec<RestFact>,
@@ -108,6 +110,11 @@ pub struct Bound {
 }
 
 impl Judged {
+    /// What registers that were asked over an API have said of the number.
+    fn answers(&self) -> impl Iterator<Item = &RegisterFact> {
+        self.facts.registers.iter().filter(|found| found.is_answer())
+    }
+
     /// The first rule that says no and is not one of time: caps, rests and hours have answers of their own.
     pub fn first_bar(&self) -> Option<&Asked> {
         let is_of_time = |kind| matches!(kind, GateKind::Rest | GateKind::Caps | GateKind::Hours);
@@ -126,6 +133,7 @@ impl Judged {
             env,
             consent: self.consent,
             registers: self.seen.clone(),
+            answers: self.answers().map(|answer| answer.id).collect(),
             rest: self.rest.clone(),
             identity_version: self.identity_version,
             caller: self
@@ -192,6 +200,7 @@ impl LegalTerms {
             recent,
             rests: record.legal.rests.clone(),
             registers: record.legal.registers.clone(),
+            asked_registers: record.legal.asked_registers.clone(),
             reassigned: record.legal.reassigned.clone(),
             caller: self.caller(caller).cloned(),
             identity: self.identity.clone(),
