@@ -9,6 +9,7 @@ use std::{
     collections::{BTreeSet, VecDeque},
     sync::{Arc, Mutex},
 };
+use tokio::sync::watch;
 
 pub const KEY: &str = "key-of-the-local-register";
 
@@ -32,6 +33,9 @@ struct State {
     faults: Mutex<VecDeque<Fault>>,
     /// The names and numbers that it has answered about.
     asked: Mutex<Vec<(String, String)>>,
+    /// Requests that have come, also those that are held.
+    arrived: watch::Sender<usize>,
+    is_held: watch::Sender<bool>,
 }
 
 pub struct RegisterServer {
@@ -71,6 +75,21 @@ impl RegisterServer {
         *self.state.faults.lock().unwrap() = faults.into_iter().collect();
     }
 
+    /// It takes requests and answers none, until it is released.
+    pub fn hold(&self) {
+        self.state.is_held.send_replace(true);
+    }
+
+    pub fn release(&self) {
+        self.state.is_held.send_replace(false);
+    }
+
+    /// Waits until so many requests have come.
+    pub async fn arrived(&self, count: usize) {
+        let mut arrived = self.state.arrived.subscribe();
+        arrived.wait_for(|so_many| *so_many >= count).await.unwrap();
+    }
+
     /// What it has answered about since the last look, sorted.
     pub fn take_asked(&self) -> Vec<(String, String)> {
         let mut asked = std::mem::take(&mut *self.state.asked.lock().unwrap());
@@ -93,6 +112,10 @@ async fn query(request: HttpRequest, state: Data<State>, body: web::Json<Value>)
     if shown != Some(&format!("Bearer {KEY}")) {
         return HttpResponse::Unauthorized().finish();
     }
+    state.arrived.send_modify(|so_many| *so_many += 1);
+    let mut is_held = state.is_held.subscribe();
+    // Whoever has asked may be gone by then, and the test too.
+    let _ = is_held.wait_for(|is_held| !*is_held).await;
     let numbers = body["phone_numbers"].as_array().unwrap();
     let numbers: Vec<&str> = numbers.iter().map(|number| number.as_str().unwrap()).collect();
     let listed = state.listed.lock().unwrap().clone();

@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{
     on_both,
-    scenarios::messages::with_provider,
+    scenarios::messages::{self, with_provider},
     world::{
         Api, Tenant, World, minutes,
         register_server::{self, Fault, RegisterServer},
@@ -188,6 +188,27 @@ on_both! {
         server.lists(OTHER);
         world.advance(minutes(40)).await;
         assert_eq!((fates(&tenant, &third).await, server.take_asked()), (vec![texted(), barred()], about("ours", &[CLEAR, OTHER])));
+    }
+
+    /// Each look-up may be paid for: what the database did not take is written down later, and not asked for again.
+    async fn an_answer_that_could_not_be_written_down_is_asked_for_once(world: &mut World) {
+        let (provider, server) = (Twilio::start().await, RegisterServer::start(THIS_MORNING));
+        let (_folder, law_file) = file(HOUSE);
+        asks(world, "ours", &server, &law_file).await;
+        let tenant = texting(world, &provider, &[CLEAR]).await;
+        mid_morning(world).await;
+        server.hold();
+        let waits = messages::text(&tenant.api, CLEAR, json!({})).await;
+        server.arrived(1).await;
+        // One for the answer, and one for the text that notes what it waits for, if it has not by now.
+        world.fail_next_commits(2);
+        server.release();
+        world.settle().await;
+        assert_eq!((world.rows("register_answers").await, reached(&provider)), (0, vec![]));
+        world.advance(minutes(10)).await;
+        assert_eq!((messages::status(&tenant.api, &waits).await.as_str(), reached(&provider)), ("sent", vec![CLEAR.to_owned()]));
+        assert_eq!(server.take_asked(), about("ours", &[CLEAR]));
+        assert_eq!(world.rows("register_answers").await, 1);
     }
 
     /// A file beside the API makes it stricter, and takes its place for nobody.
