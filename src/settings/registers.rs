@@ -17,6 +17,7 @@ use std::{collections::BTreeMap, path::PathBuf, sync::Arc, time::Duration};
 
 const DAY_SECONDS: u64 = 24 * 3600;
 const MB: usize = 1_000_000;
+const EXAMPLE: &str = "https://register.example.com/v1/query";
 /// Registers that are asked over an API.
 const MOST_APIS: usize = 20;
 
@@ -54,6 +55,11 @@ impl Settings {
         }
     }
 
+    /// Where registers are asked over an API, by name. What cannot be read is refused at the start.
+    pub fn register_addresses(&self) -> BTreeMap<&str, &str> {
+        by_name("register_urls", &self.register_urls, EXAMPLE).unwrap_or_default()
+    }
+
     /// The registers that are asked over an API, by name.
     fn over_api(&self) -> Result<BTreeMap<String, OfRegister>, BadSetting> {
         let days = within(
@@ -67,11 +73,7 @@ impl Settings {
             self.register_answer_daily_limit,
             1..=100_000_000,
         )?;
-        let urls = by_name(
-            "register_urls",
-            &self.register_urls,
-            "https://register.example.com/v1/query",
-        )?;
+        let urls = by_name("register_urls", &self.register_urls, EXAMPLE)?;
         let keys = by_name("register_api_keys", self.register_api_keys.expose(), "KEY")?;
         if let Some(name) = keys.keys().find(|name| !urls.contains_key(**name)) {
             return Err(BadSetting(format!(
