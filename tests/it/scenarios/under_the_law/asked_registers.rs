@@ -137,6 +137,7 @@ on_both! {
         assert_eq!((&found["name"], &found["is_listed"], &found["fetched_at"]), (&json!("ours"), &json!(false), &json!("2027-03-02T12:00:00.000Z")), "{record:#}");
         assert!(found["asked_at"].is_string(), "{record:#}");
         assert_eq!(record["facts"]["asked_registers"], json!(["ours"]));
+        assert_eq!(tenant.api.get("/v1/registers").await.ok(), json!({ "data": [], "has_more": false, "next_cursor": null, "asked_over_api": ["ours"] }));
         let body: AttemptBody = serde_json::from_value(record.clone()).unwrap();
         prove(&body, &world.deps().law).unwrap();
         for (field, value) in [("is_listed", json!(true)), ("asked_at", Value::Null), ("fetched_at", json!("2027-02-27T12:00:00.000Z"))] {
@@ -255,6 +256,7 @@ on_both! {
         let path = run(&tenant, &[person("+15002340001", "GB")], json!({ "purpose": "service" })).await;
         world.advance(seconds(40)).await;
         assert_eq!((fates(&tenant, &path).await, server.take_asked()), (vec![untouched()], vec![]));
+        assert_eq!(tenant.api.get("/v1/registers").await.ok()["asked_over_api"], json!([]));
         tenant.api.upload("/v1/registers/uk_tps/files?fetched_at=2027-03-02", "+15002340011\n").await.ok();
         world.advance(minutes(2)).await;
         assert_eq!((fates(&tenant, &path).await, server.take_asked()), (vec![called()], vec![]));
