@@ -6,7 +6,6 @@ use super::{
     judge,
     places::{clocks, of_region, zones_of},
     places_of,
-    rule::Says,
 };
 use crate::{
     consent::standing::{self, Wanted},
@@ -15,7 +14,7 @@ use crate::{
 };
 use entities::{
     abandonment::AbandonmentLimit,
-    changes::{CapSpan, Guard, Lawful},
+    changes::{Guard, Lawful},
     consent,
     dnc::DncChannel,
     ids::{CampaignId, ConsentId, TenantId},
@@ -487,21 +486,6 @@ fn lacks_consent(judgement: &Judgement) -> bool {
         )
     };
     judgement.noes().any(of_consent)
-}
-
-impl Law {
-    /// How often somebody may be reached, by all rules that are in force for it.
-    pub fn caps(&self, facts: &Facts) -> Vec<CapSpan> {
-        let rules = self.rules_for(facts).into_iter().filter(|rule| !self.overrides(rule));
-        let caps = rules.filter_map(|rule| match &rule.says {
-            Says::Cap { most, hours } => Some(CapSpan {
-                most: i32::try_from(*most).unwrap_or(i32::MAX),
-                hours: i32::try_from(*hours).unwrap_or(i32::MAX),
-            }),
-            _ => None,
-        });
-        caps.collect()
-    }
 }
 
 #[cfg(test)]
