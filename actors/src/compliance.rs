@@ -72,7 +72,8 @@ pub async fn ask(deps: &Deps, asked: Question) -> Result<Answer> {
         let numbers = std::slice::from_ref(number);
         let looked = deps.registers.look(&deps.db.read, asked.owner, &names, numbers).await?;
         facts.registers = looked.facts.into_values().flatten().collect();
-        // The database that sells the answers is not asked: only what it has said already.
+        facts.asked_registers = looked.asked;
+        // Who sells answers is not asked: only what was said already.
         if law.reassigned_max_age(&facts).is_some() {
             let known = reassigned::of_numbers(&deps.db.read, asked.owner, numbers).await?;
             facts.reassigned = known.into_values().next().map(|row| ReassignedFact {

@@ -1,10 +1,7 @@
 //! The law around an attempt: what it is, what is known of the people, and what is written of it.
-use crate::{
-    caller_facts::caller_facts,
-    deps::Deps,
-    registers::asking::{InDoubt, Unanswered},
-    session::caller_id,
-};
+mod outside;
+
+use crate::{caller_facts::caller_facts, deps::Deps, registers::asking::Unanswered, session::caller_id};
 use entities::{
     Error, Result,
     agent::{self, Definition},
@@ -266,7 +263,9 @@ pub fn permits(legal: &LegalTerms, judged: &Judged, is_for_later: bool) -> Resul
         (Verdict::Never, _) => true,
         (Verdict::Wait(None), GateKind::CallerId | GateKind::Disclosure | GateKind::Ring) => true,
         // A copy that is fresh now may be stale then, and the other way round.
-        (Verdict::Wait(None), GateKind::Register) => !is_for_later,
+        (Verdict::Wait(None), GateKind::Register) => {
+            !is_for_later && !legal.law.awaits_answer(&asked.rule, &judged.facts)
+        }
         _ => false,
     };
     let Some(asked) = judged.judgement.asked.iter().find(bars) else {
@@ -401,11 +400,15 @@ pub async fn learn(
                 asked.e164().and_then(|number| found.facts.get(number)),
             ) {
                 record.legal.registers.clone_from(facts);
+                record.legal.asked_registers.clone_from(&found.asked);
                 record.legal.seen.clone_from(&found.seen);
             }
         }
+        if !found.asked.is_empty() && unanswered == Unanswered::Ask {
+            outside::inquire(deps, owner.0, legal, asked, (&mut *people, now));
+        }
     }
-    reassigned(deps, owner, legal, (asked, unanswered), (people, now)).await
+    outside::reassigned(deps, owner, legal, (asked, unanswered), (people, now)).await
 }
 
 /// The registers that any rule names for any of them.
@@ -429,44 +432,4 @@ fn names(
         }
     }
     names
-}
-
-/// Whose the numbers are now, where a rule wants to know that.
-async fn reassigned(
-    deps: &Deps,
-    owner: (TenantId, Env),
-    legal: &LegalTerms,
-    (asked, unanswered): (&[Asked], Unanswered),
-    (people, now): (&mut BTreeMap<Address, ContactRecord>, Moment),
-) -> Result<()> {
-    let mut wanted = Vec::new();
-    for asked in asked {
-        let (Some(record), Some(number)) = (people.get(&asked.address), asked.e164()) else {
-            continue;
-        };
-        // It is asked with the day of a consent.
-        if record.legal.consents.is_empty() {
-            continue;
-        }
-        // Of the consent that it will rest on.
-        let facts = legal.judged(asked.whom(), record, None, now).facts;
-        if let (Some(consent), Some(max_age_days)) = (&facts.consent, legal.law.reassigned_max_age(&facts)) {
-            wanted.push(InDoubt {
-                number: number.clone(),
-                since: consent.given_at,
-                max_age_days,
-            });
-        }
-    }
-    if wanted.is_empty() {
-        return Ok(());
-    }
-    let found = deps.registers.reassigned(deps, owner, &wanted, unanswered).await?;
-    for asked in asked {
-        if let (Some(record), Some(number)) = (people.get_mut(&asked.address), asked.e164()) {
-            record.legal.reassigned = found.facts.get(number).cloned();
-            record.legal.is_being_asked = found.awaited.contains(number);
-        }
-    }
-    Ok(())
 }

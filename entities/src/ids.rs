@@ -113,7 +113,7 @@ ids! {
     ConsentId,
     /// A file that proves a consent.
     ConsentFileId,
-    /// A list of numbers that must not be called, such as a national one.
+    /// A list of numbers that must not be called, such as a national one; or what one that is asked over an API has answered.
     RegisterId,
     /// What was uploaded for it at one time.
     RegisterFileId,

@@ -64,6 +64,7 @@ migrations! {
     m2026_11_30_000037_openings
     m2026_11_30_000038_skip_rules
     m2026_11_30_000039_blanked
+    m2026_11_30_000041_register_answers
 }
 
 const TABLE: &str = "CREATE TABLE IF NOT EXISTS \"seaql_migrations\" ( \"version\" varchar NOT NULL PRIMARY KEY, \

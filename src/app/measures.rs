@@ -90,6 +90,7 @@ measures! {
     counter "callboard_turn_speculations_total" Count "Answers begun early, by outcome";
     counter "callboard_opt_out_model_total" Count "Verdicts of the model for opt-outs, by outcome";
     gauge "callboard_register_age_seconds" Seconds "Since a register's maker gave its file out, by name";
+    counter "callboard_register_lookups_total" Count "Requests to look numbers up in a register over its API, by name and result";
     counter "callboard_reassigned_lookups_total" Count "Requests to look reassigned numbers up, by result";
     gauge "callboard_trunk_up" Count "1 if the trunk's peer answers, by trunk";
     summary "callboard_writer_batch_items" Count "Commits joined in one transaction";

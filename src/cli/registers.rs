@@ -30,7 +30,7 @@ use runtime::{
     link_keys,
 };
 use serde::Serialize;
-use std::{io::Read as _, path::PathBuf, time::Duration};
+use std::{collections::BTreeMap, io::Read as _, path::PathBuf, time::Duration};
 
 #[derive(Subcommand)]
 pub enum Registers {
@@ -56,7 +56,7 @@ pub enum Registers {
         #[arg(long)]
         allow_shrink: bool,
     },
-    /// List the operator's registers, and when each is too old
+    /// List the operator's registers, and when each is too old; and those that are asked over an API
     List,
     /// Remove a register; calls that need it are held back
     Remove { name: String },
@@ -74,6 +74,18 @@ struct Shown {
     fetched_at: Moment,
     stale_at: Moment,
     sha256: String,
+}
+
+/// What is listed.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Listed<'a> {
+    File(Shown),
+    /// Asked about each number.
+    OverApi {
+        name: &'a str,
+        url: &'a str,
+    },
 }
 
 impl From<Model> for Shown {
@@ -125,7 +137,7 @@ impl Registers {
                 let (row, change) = place.put(upload, &files).await?;
                 told(row, change, json);
             }
-            Registers::List => list(&db, json).await?,
+            Registers::List => list(&db, &settings.register_addresses(), json).await?,
             Registers::Remove { name } => {
                 let transaction = db.begin().await.map_err(Error::from)?;
                 register::remove(&transaction, OPERATOR, &name).await?;
@@ -163,19 +175,25 @@ fn told(row: Model, change: Change, json: bool) {
     }
 }
 
-async fn list(db: &Db, json: bool) -> Result<(), CannotStart> {
+/// `over_api`: where those are asked that have no file, by name.
+async fn list(db: &Db, over_api: &BTreeMap<&str, &str>, json: bool) -> Result<(), CannotStart> {
     let mut rows = register::of_owner(&db.read, OPERATOR.0).await?;
     rows.sort_by(|one, other| one.name.cmp(&other.name));
-    let shown: Vec<Shown> = rows.into_iter().map(Shown::from).collect();
+    let files = rows.into_iter().map(|row| Listed::File(Shown::from(row)));
+    let asked = over_api.iter().map(|(&name, &url)| Listed::OverApi { name, url });
+    let shown: Vec<Listed<'_>> = files.chain(asked).collect();
     if json {
         print(&shown);
         return Ok(());
     }
     for one in &shown {
-        println!(
-            "{}  version {}  {} numbers  given out {}  too old {}",
-            one.name, one.version, one.numbers, one.fetched_at, one.stale_at
-        );
+        match one {
+            Listed::File(file) => println!(
+                "{}  version {}  {} numbers  given out {}  too old {}",
+                file.name, file.version, file.numbers, file.fetched_at, file.stale_at
+            ),
+            Listed::OverApi { name, url } => println!("{name}  asked over an API at {url}"),
+        }
     }
     if shown.is_empty() {
         println!("There are none");

@@ -15,7 +15,7 @@ use entities::{
     Error,
     ids::RegisterId,
     register::{self as store, Model},
-    values::Moment,
+    values::{Env, Moment},
 };
 use rules::{
     commit::Commit,
@@ -87,6 +87,16 @@ impl From<Model> for RegisterView {
     }
 }
 
+/// A page of registers, and those that have no file.
+#[derive(Serialize, JsonSchema)]
+pub struct RegisterListView {
+    #[serde(flatten)]
+    pub list: List<RegisterView>,
+    /// Names of registers that the operator has asked about each number over an API: without their answer about a number no file clears
+    /// it. With test keys none is asked.
+    pub asked_over_api: Vec<String>,
+}
+
 /// The `{name}` of a path.
 pub struct Name(pub String);
 
@@ -100,11 +110,15 @@ impl FromRequest for Name {
 }
 
 /// GET /v1/registers
-pub async fn list(state: Data<State>, caller: Caller, mut params: Params) -> ApiResult<web::Json<List<RegisterView>>> {
+pub async fn list(state: Data<State>, caller: Caller, mut params: Params) -> ApiResult<web::Json<RegisterListView>> {
     let page = params.page()?;
     params.finish()?;
     let rows = store::list(&state.deps.db.read, caller.owner(), page).await?;
-    Ok(web::Json(List::of(rows, |row| row.id.0, RegisterView::from)))
+    let over_api = state.deps.registers.over_api.keys();
+    Ok(web::Json(RegisterListView {
+        list: List::of(rows, |row| row.id.0, RegisterView::from),
+        asked_over_api: over_api.filter(|_| caller.owner().1 == Env::Live).cloned().collect(),
+    }))
 }
 
 /// GET /v1/registers/{name}

@@ -291,7 +291,7 @@ fn reached(arrows: &BTreeMap<String, BTreeSet<String>>, from: &str) -> BTreeSet<
 }
 
 /// What is done outside, as it stands in the code without its blanks.
-const DEEDS: [&str; 21] = [
+const DEEDS: [&str; 22] = [
     "outbound.post(",
     "outbound.send(",
     "mcp_client::call(",
@@ -309,6 +309,7 @@ const DEEDS: [&str; 21] = [
     "vault.put_read(",
     "vault.erase(",
     "database.ask(",
+    "service.ask(",
     "ping::ping(",
     "registrar::ask(",
     "carrier.place(",

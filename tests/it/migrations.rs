@@ -5,7 +5,7 @@ use futures_util::future::join_all;
 use sea_orm::{ConnectionTrait, Database, DatabaseConnection, DbErr, QueryResult, Statement};
 
 /// The names that databases know the changes by, in the order in which they are made: a new one comes behind them, and these stay.
-const RELEASED: [&str; 32] = [
+const RELEASED: [&str; 33] = [
     "m2026_11_20_000001_initial",
     "m2026_11_21_000002_calling_rules",
     "m2026_11_21_000003_the_call",
@@ -38,6 +38,7 @@ const RELEASED: [&str; 32] = [
     "m2026_11_30_000037_openings",
     "m2026_11_30_000038_skip_rules",
     "m2026_11_30_000039_blanked",
+    "m2026_11_30_000041_register_answers",
 ];
 
 fn on(backend: Backend, test: impl AsyncFnOnce(&TestDatabase)) {

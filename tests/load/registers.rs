@@ -11,7 +11,10 @@ use entities::{
 };
 use rules::registers::version::{File, Upload};
 use runtime::{keyring::purpose, link_keys::LinkKeys};
-use std::time::{Duration, Instant};
+use std::{
+    collections::BTreeMap,
+    time::{Duration, Instant},
+};
 use uuid::Uuid;
 
 /// Numbers that are looked up by one call, as the dispatcher does.
@@ -84,7 +87,7 @@ pub async fn run(database: &str, numbers: usize) {
 
 async fn look_up(db: &Db, keys: &LinkKeys, numbers: usize) {
     let questions = Questions::new(None, Duration::ZERO, 1);
-    let registers = Registers::new(keys, 1 << 30, questions, None, std::env::temp_dir());
+    let registers = Registers::new(keys, 1 << 30, (questions, BTreeMap::new()), None, std::env::temp_dir());
     let ask = async |those: &[E164]| {
         let found = registers.look(&db.read, OPERATOR, &["us_dnc"], those).await;
         let found = found.expect("an answer");

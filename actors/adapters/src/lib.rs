@@ -3,6 +3,7 @@ pub mod brain;
 pub mod email;
 #[cfg(test)]
 mod local_servers;
+mod look_up;
 pub mod mail;
 pub mod mcp_client;
 pub mod otlp;
@@ -13,6 +14,7 @@ mod provider_problem;
 mod provider_socket;
 pub mod reassigned;
 pub mod recording;
+pub mod register_api;
 pub mod signature;
 pub mod sms;
 pub mod sound;

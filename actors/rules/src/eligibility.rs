@@ -9,8 +9,8 @@
 //! | `not_before` | waits until then |
 //! | `caps` | waits until the cap, or the rest that the law gives, allows it; skipped as `daily_cap_reached` if that is never, or not wanted |
 //! | `purpose` | skipped as `dnc_blocked`: the law forbids it there, or the pack does not know the place |
-//! | `consent` | skipped as `dnc_blocked`: none that the law asks for |
-//! | `register` | skipped as `dnc_blocked` if the register has the number; waits while the register is missing or stale |
+//! | `consent` | skipped as `dnc_blocked`: none that the law asks for; waits while that depends on a register that has not answered |
+//! | `register` | skipped as `dnc_blocked` if the register has the number; waits while the register is missing, stale or has not answered |
 //! | `reassigned` | skipped as `dnc_blocked` if it is somebody else's now; waits until that is known |
 //! | `caller_id` | waits: no number that may be shown there |
 //! | `disclosure` | waits: what must be said cannot be said, or phones do not ring as long as they must |

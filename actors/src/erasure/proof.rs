@@ -14,13 +14,14 @@ use entities::{
     consent as consents,
     ids::AttemptId,
     reassigned,
+    register::answer,
 };
 use rules::{barred::Whom, commit::Commit, law::record::Hashes};
 
 impl Job<'_> {
     pub(super) async fn proof(&mut self) -> Result<()> {
         self.consents().await?;
-        self.reassigned().await?;
+        self.answers().await?;
         self.attempts().await
     }
 
@@ -122,8 +123,8 @@ impl Job<'_> {
         self.note().await
     }
 
-    /// That the number was asked for, and what was answered.
-    async fn reassigned(&self) -> Result<()> {
+    /// That the number was looked up outside, and what was answered.
+    async fn answers(&self) -> Result<()> {
         let Whom::Number(number) = &self.whom else {
             return Ok(());
         };
@@ -131,7 +132,10 @@ impl Job<'_> {
         let row = (tenant, env, number.clone());
         let removing = self.deps.writer.upkeep(tenant, move |db| {
             let row = row.clone();
-            Box::pin(async move { reassigned::prune(db, &[row]).await })
+            Box::pin(async move {
+                answer::forget(db, (row.0, row.1), &row.2).await?;
+                reassigned::prune(db, &[row]).await
+            })
         });
         removing.await
     }

@@ -1,18 +1,17 @@
 //! Reassigned numbers: what is known of them is read from the rows; what is not is asked for in the background, many at once. A call
 //! never waits for that: it is held until there is an answer.
-use super::lookup::Registers;
+use super::{lookup::Registers, questions::Added, writing::write_down};
 use crate::deps::Deps;
 use adapters::reassigned::Question;
 use entities::{
-    Error, Result, boxed,
+    Result, boxed,
     ids::TenantId,
     reassigned::{self, Model, ReassignedAnswer},
     values::{E164, Env, Moment},
 };
-use rules::{commit::Commit, effect::Hint, law::facts::ReassignedFact};
+use rules::{effect::Hint, law::facts::ReassignedFact};
 use std::{
     collections::{BTreeMap, BTreeSet},
-    sync::Arc,
     time::Duration,
 };
 
@@ -96,9 +95,17 @@ impl Registers {
         let mut awaited = BTreeSet::new();
         if unanswered == Unanswered::Ask && !missing.is_empty() {
             let numbers: Vec<E164> = missing.iter().map(|(number, _)| number.clone()).collect();
-            if self.questions.add(tenant, missing, now) {
-                ask(deps, tenant);
-                awaited.extend(numbers);
+            match self.questions.add(tenant, missing, now) {
+                Added::Now => {
+                    ask(deps, tenant);
+                    awaited.extend(numbers);
+                }
+                Added::NoMoreToday => {
+                    let most = self.questions.most_of_day();
+                    tracing::warn!(%tenant, most, "no more reassigned numbers are looked up today: calls that need it are held back");
+                    metrics::counter!("callboard_reassigned_lookups_total", "result" => "limited").increment(1);
+                }
+                Added::Later => {}
             }
         }
         Ok(Answers { facts, awaited })
@@ -125,20 +132,12 @@ fn ask(deps: &Deps, tenant: TenantId) {
 
 async fn ask_all(deps: &Deps, tenant: TenantId) -> Result<()> {
     let questions = &deps.registers.questions;
-    let Some(database) = questions.database() else {
+    let Some(database) = questions.service() else {
         return Ok(());
     };
     let mut any = false;
     loop {
-        // First what was paid for: without it the same would be asked again.
-        if let Some(answers) = questions.unsaved(tenant) {
-            if let Err(error) = save(deps, tenant, answers.clone()).await {
-                questions.failed(tenant, 0, deps.clock.now());
-                return Err(error);
-            }
-            questions.saved(tenant, &answers);
-            any = true;
-        }
+        any |= write_down(deps, tenant, questions).await?;
         // For each batch anew: who has few questions does not wait for who has many.
         let Ok(one_of_few) = questions.at_once.acquire().await else {
             break;
@@ -147,7 +146,8 @@ async fn ask_all(deps: &Deps, tenant: TenantId) -> Result<()> {
             // The node that has the workspace asks for itself.
             break;
         }
-        let some = questions.take(tenant, deps.clock.now());
+        let some = questions.take(tenant, deps.clock.now()).into_iter();
+        let some: Vec<Question> = some.map(|(number, since)| Question { number, since }).collect();
         if some.is_empty() {
             break;
         }
@@ -184,19 +184,4 @@ fn rows(deps: &Deps, tenant: TenantId, asked: Vec<Question>, answers: Vec<Reassi
         checked_at,
     });
     rows.collect()
-}
-
-async fn save(deps: &Deps, tenant: TenantId, rows: Arc<Vec<Model>>) -> Result<()> {
-    let written = deps.writer.run(tenant, move |db| {
-        let rows = rows.clone();
-        Box::pin(async move {
-            reassigned::save(db, &rows).await?;
-            Ok(((), Commit::default()))
-        })
-    });
-    match written.await {
-        // Another node has the workspace now, and asks for itself.
-        Err(Error::Moved) => Ok(()),
-        done => done,
-    }
 }

@@ -1,14 +1,14 @@
 //! Looking numbers up: what the registers that a rule names say of each.
 use super::{
     hashes::{Hasher, Listed, unpack, unpack_days},
-    questions::Questions,
+    questions::{OfReassigned, OfRegister},
     shelf::{Shelf, Wanted},
 };
 use entities::{
     Error, Result, boxed,
     connection::Connection,
     ids::TenantId,
-    register::{self, Model, Seen, chunk},
+    register::{self, Model, Seen, answer, chunk},
     values::{E164, Env},
 };
 use rules::{law::facts::RegisterFact, registers::day};
@@ -34,7 +34,9 @@ pub struct Registers {
     /// Files that are sorted and stored: each takes memory for all of its numbers.
     pub(super) turns: Semaphore,
     /// What is asked of the service for reassigned numbers.
-    pub questions: Questions,
+    pub questions: OfReassigned,
+    /// Those that are asked about each number over an API, by name.
+    pub over_api: BTreeMap<String, OfRegister>,
     /// Who is told by e-mail that the operator's registers age.
     pub notify: Option<String>,
     /// It is in the log that the key of some register is gone.
@@ -47,6 +49,8 @@ pub struct Look {
     pub facts: BTreeMap<E164, Vec<RegisterFact>>,
     /// What was there; none: nothing was looked for.
     pub seen: Option<Arc<Seen>>,
+    /// Those of the names that are asked about each number over an API: without a fact that is an answer nobody is called.
+    pub asked: Vec<String>,
 }
 
 /// Rows and files that belong together.
@@ -70,7 +74,7 @@ impl Registers {
     pub fn new(
         keys: &LinkKeys,
         most_bytes: usize,
-        questions: Questions,
+        (questions, over_api): (OfReassigned, BTreeMap<String, OfRegister>),
         notify: Option<String>,
         folder: PathBuf,
     ) -> Self {
@@ -81,13 +85,15 @@ impl Registers {
             folder,
             turns: Semaphore::new(AT_ONCE),
             questions,
+            over_api,
             notify,
             told: AtomicBool::new(false),
         }
     }
 
     /// What the registers of these names say of each number: those of the workspace, and those of the operator, which serve both
-    /// environments. Of a name that nobody has uploaded there is no fact, and none of a number whose area code a copy does not cover.
+    /// environments; and what those have answered that are asked over an API, with live keys. Of a name that nobody has uploaded there is
+    /// no fact, and none of a number whose area code a copy does not cover.
     ///
     /// Where there are two of a name, both are told, and one that lists the number first; then the one that was given out later.
     #[boxed]
@@ -101,21 +107,41 @@ impl Registers {
         let mut facts: BTreeMap<E164, Vec<RegisterFact>> =
             numbers.iter().map(|number| (number.clone(), Vec::new())).collect();
         if names.is_empty() || facts.is_empty() {
-            return Ok(Look { facts, seen: None });
+            return Ok(Look {
+                facts,
+                ..Look::default()
+            });
         }
         let Current { files, seen } = self.current(db, owner, names).await?;
         for (number, of_number) in &mut facts {
             let hash = self.hasher.hash(number.as_str());
             let covering = files.iter().filter(|(row, _)| row.covers(number.as_str()));
             of_number.extend(covering.map(|(row, listed)| fact(row, listed.find(hash))));
+        }
+        let asked = self.asked(owner.1, names);
+        if !asked.is_empty() {
+            for row in answer::of_numbers(db, owner, &asked, numbers).await? {
+                facts.entry(row.phone_number.clone()).or_default().push(answered(row));
+            }
+        }
+        for of_number in facts.values_mut() {
             of_number.sort_by(|one, other| {
                 let order = one.name.cmp(&other.name);
                 let order = order.then(other.is_listed.cmp(&one.is_listed));
                 order.then(other.fetched_at.cmp(&one.fetched_at))
             });
         }
-        let seen = Some(Arc::new(seen));
-        Ok(Look { facts, seen })
+        Ok(Look {
+            facts,
+            seen: Some(Arc::new(seen)),
+            asked: asked.into_iter().map(str::to_owned).collect(),
+        })
+    }
+
+    /// Those that are asked over an API. With test keys nobody outside is asked: there copies are all that counts.
+    fn asked<'a>(&self, env: Env, names: &[&'a str]) -> Vec<&'a str> {
+        let names = names.iter().copied().filter(|_| env == Env::Live);
+        names.filter(|name| self.over_api.contains_key(*name)).collect()
     }
 
     async fn current(&self, db: &Connection, owner: (TenantId, Env), names: &[&str]) -> Result<Current> {
@@ -176,6 +202,21 @@ fn fact(row: &Model, found: Option<u16>) -> RegisterFact {
         fetched_at: row.fetched_at,
         is_listed: found.is_some(),
         listed_on: found.and_then(day::date),
+        asked_at: None,
+    }
+}
+
+/// The same of what a register has answered over its API.
+fn answered(row: answer::Model) -> RegisterFact {
+    let day = row.listed_on.and_then(|day| u16::try_from(day).ok());
+    RegisterFact {
+        id: row.id,
+        name: row.name,
+        version: 1,
+        fetched_at: row.as_of,
+        is_listed: row.is_listed,
+        listed_on: day.and_then(day::date),
+        asked_at: Some(row.asked_at),
     }
 }
 

@@ -5,7 +5,7 @@ use entities::{
     Result, boxed,
     ids::TenantId,
     membership, reassigned,
-    register::{self, Model, chunk},
+    register::{self, Model, answer, chunk},
     values::{Env, Moment},
 };
 use rules::{
@@ -20,7 +20,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 /// Registers that are looked at by one statement.
 const PAGE: u64 = 100;
-/// Answers about reassigned numbers that one transaction removes, at most.
+/// Answers about numbers that one transaction removes, at most.
 const MOST: usize = 500;
 /// An answer is kept for so long after it was asked for: what a call went by stands in its own record.
 const KEEP_ANSWERS_SECONDS: i64 = 400 * 24 * 3600;
@@ -122,10 +122,31 @@ pub async fn sweep(deps: &Deps) -> Result<()> {
         });
         slice.await?;
     }
-    forget_answers(deps, now.plus_seconds(-KEEP_ANSWERS_SECONDS)).await
+    let before = now.plus_seconds(-KEEP_ANSWERS_SECONDS);
+    forget_reassigned(deps, before).await?;
+    forget_answers(deps, before).await
 }
 
+/// What registers have answered over their APIs.
 async fn forget_answers(deps: &Deps, before: Moment) -> Result<()> {
+    let mut slices = Slices::new(MOST);
+    loop {
+        let rows = answer::oldest(&deps.db.read, before, slices.rows() as u64).await?;
+        if rows.is_empty() {
+            return Ok(());
+        }
+        let slice = slices.write(deps, Of::Installation, move |db| {
+            let rows = rows.clone();
+            Box::pin(async move {
+                answer::prune(db, &rows).await?;
+                Ok(((), Commit::default()))
+            })
+        });
+        slice.await?;
+    }
+}
+
+async fn forget_reassigned(deps: &Deps, before: Moment) -> Result<()> {
     let mut slices = Slices::new(MOST);
     loop {
         let rows = reassigned::oldest(&deps.db.read, before, slices.rows() as u64).await?;

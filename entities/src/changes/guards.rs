@@ -5,7 +5,7 @@ use crate::{
     connection::Transaction,
     consent, dial, dispatch_block, dispatch_pause, dnc,
     error::{Error, Result},
-    ids::{ApiKeyId, CampaignId, ConsentId, SessionId, TenantId, TrunkId},
+    ids::{ApiKeyId, CampaignId, ConsentId, RegisterId, SessionId, TenantId, TrunkId},
     legal_identity, message_send, number, register, rest, session, sip_trunk, tally, tenant,
     values::{Cents, E164, Env, Moment, Times},
 };
@@ -97,6 +97,8 @@ pub struct Lawful {
     pub consent: Option<(ConsentId, i32)>,
     /// What was there of the registers that were looked into; none: none was.
     pub registers: Option<Arc<register::Seen>>,
+    /// What registers that are asked over an API have answered: no newer answer has come.
+    pub answers: Vec<RegisterId>,
     /// Whom the law may give a rest, and since when it was known to begin last; no number: it gives none here.
     pub rest: Option<(E164, Option<Moment>)>,
     /// Who the workspace is by law, as it was known: the version of the row, 0 for none.
@@ -282,6 +284,10 @@ async fn check_lawful(db: &Transaction, attempts: &[&Lawful], now: Times) -> Res
         .filter_map(|attempt| attempt.registers.as_deref())
         .collect();
     if !looks.is_empty() && !register::are_as_seen(db, &looks).await? {
+        return Err(Error::Stale);
+    }
+    let answers: Vec<RegisterId> = attempts.iter().flat_map(|attempt| &attempt.answers).copied().collect();
+    if !answers.is_empty() && !register::answer::are_newest(db, &answers).await? {
         return Err(Error::Stale);
     }
     let mut by_owner: BTreeMap<(TenantId, Env), BTreeMap<E164, Option<Moment>>> = BTreeMap::new();

@@ -2,6 +2,7 @@
 //!
 //! A register is the operator's, for all workspaces, or a workspace's own. Its row says which file it has now, and is written when
 //! all of that file is stored ([`chunk`]): until then, whatever happens, the file before it stays.
+pub mod answer;
 mod area_codes;
 pub mod chunk;
 

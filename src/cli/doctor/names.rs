@@ -74,6 +74,8 @@ fn named(settings: &Settings) -> Vec<Named> {
         ("otlp_endpoint", settings.otlp_endpoint.trim()),
         ("reassigned_url", settings.reassigned_url.as_str()),
     ];
+    let registers = settings.register_addresses().into_values();
+    urls.extend(registers.map(|url| ("register_urls", url)));
     urls.extend(outside::addresses_of_providers(settings));
     let of_url = |url: &str| name(url::Url::parse(url).ok()?.host_str()?);
     let mut hosts: Vec<(&'static str, String)> = urls
@@ -87,6 +89,8 @@ fn named(settings: &Settings) -> Vec<Named> {
     let mut all: Vec<Named> = Vec::new();
     for (setting, host) in hosts {
         match all.iter_mut().find(|named| named.host == host) {
+            // Several registers may be asked at one host.
+            Some(named) if named.settings.contains(&setting) => {}
             Some(named) => named.settings.push(setting),
             None => all.push(Named {
                 host,

@@ -20,6 +20,10 @@ fn only_names_of_settings_are_asked_for_and_each_once() {
         ("chat_url", "https://api.example.com/v1"),
         ("transcription_url", "https://api.example.com/v1"),
         ("reassigned_url", "http://[::1]:9000/query"),
+        (
+            "register_urls",
+            "uk_tps=https://registers.example.com/tps, uk_ctps=https://registers.example.com/ctps, au_dncr=http://127.0.0.1:9001",
+        ),
         ("otlp_endpoint", "http://127.0.0.1:4318"),
         ("sip_bind", "127.0.0.1:5060"),
         ("sip_address", "calls.example.com"),
@@ -27,6 +31,7 @@ fn only_names_of_settings_are_asked_for_and_each_once() {
     let expected = [
         ("calls.example.com", vec!["base_url", "sip_address"]),
         ("mail.example.com", vec!["smtp_url"]),
+        ("registers.example.com", vec!["register_urls"]),
         ("api.example.com", vec!["chat_url", "transcription_url"]),
     ];
     let expected = expected.map(|(host, settings)| Named {

@@ -323,7 +323,11 @@ pub fn registers_are_fresh(_: &Evidence, facts: &Facts<'_>) -> Vec<String> {
                 let fetched = time(&copy["fetched_at"]).unwrap_or_default();
                 fetched <= at && at - fetched <= days * DAY_MS
             };
-            let mut fresh = copies.filter(|copy| copy["name"] == register && is_fresh(copy));
+            // Where the register is asked about each number, no copy is its answer.
+            let mut asked = known["asked_registers"].as_array().into_iter().flatten();
+            let is_asked = asked.any(|name| name == register);
+            let counts = |copy: &Value| is_fresh(copy) && (!is_asked || !copy["asked_at"].is_null());
+            let mut fresh = copies.filter(|copy| copy["name"] == register && counts(copy));
             let places = known["places"]
                 .as_array()
                 .into_iter()

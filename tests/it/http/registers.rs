@@ -47,6 +47,11 @@ async fn listed(world: &World, owner: (TenantId, Env), text: &str) -> Vec<(i32, 
 
 /// As the operator does, beside the running service.
 fn command(world: &World, args: &[&str]) -> std::process::Output {
+    command_with(world, args, "")
+}
+
+/// The same where those are asked over an API.
+fn command_with(world: &World, args: &[&str], register_urls: &str) -> std::process::Output {
     std::process::Command::new(env!("CARGO_BIN_EXE_callboard"))
         .args(args)
         .env_clear()
@@ -54,6 +59,7 @@ fn command(world: &World, args: &[&str]) -> std::process::Output {
         .env("CALLBOARD_VOICE", "tones")
         .env("CALLBOARD_DATABASE_URL", world.database_url())
         .env("CALLBOARD_SECRET_KEY", world.secret_key())
+        .env("CALLBOARD_REGISTER_URLS", register_urls)
         .output()
         .unwrap()
 }
@@ -300,6 +306,10 @@ on_both! {
         let list = command(world, &["--json", "registers", "list"]);
         let list: Value = serde_json::from_slice(&list.stdout).unwrap();
         assert_eq!((list.as_array().unwrap().len(), &list[0]["name"]), (1, &json!("us_dnc")));
+        let list = command_with(world, &["--json", "registers", "list"], "uk_tps=https://register.example.com/v1/query");
+        let list: Value = serde_json::from_slice(&list.stdout).unwrap();
+        assert_eq!((list.as_array().unwrap().len(), &list[0]["name"]), (2, &json!("us_dnc")));
+        assert_eq!(list[1], json!({ "name": "uk_tps", "url": "https://register.example.com/v1/query" }));
         assert!(command(world, &["registers", "remove", "us_dnc"]).status.success());
         assert_eq!(listed(world, (other.id, Env::Test), "+16465550123").await, []);
         assert!(!command(world, &["registers", "remove", "us_dnc"]).status.success());

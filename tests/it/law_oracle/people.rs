@@ -145,6 +145,7 @@ impl<'a> Person<'a> {
             recent: self.recent(at),
             rests: self.rests.clone(),
             registers: self.registers(chance, at),
+            asked_registers: Vec::new(),
             reassigned: self.reassigned(chance, at),
             caller: (!anonymous).then_some(caller),
             identity: identity(chance, nameless, homeless),
@@ -182,6 +183,7 @@ impl<'a> Person<'a> {
             fetched_at: at.plus_millis(-chance.random_range(0..age)),
             is_listed: self.is_listed,
             listed_on,
+            asked_at: None,
         }]
     }
 
@@ -252,7 +254,9 @@ pub fn blameless(home: &Home) -> Facts {
             fetched_at,
             is_listed: false,
             listed_on: None,
+            asked_at: None,
         }],
+        asked_registers: Vec::new(),
         reassigned: Some(ReassignedFact {
             checked_at: fetched_at,
             answer: ReassignedAnswer::No,

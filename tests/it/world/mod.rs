@@ -29,6 +29,7 @@ pub mod realtime_server;
 pub mod realtime_session;
 pub mod reassigned_server;
 mod receiver;
+pub mod register_server;
 pub mod registrar;
 pub mod s3_server;
 pub mod smtp;

@@ -12,37 +12,24 @@
 //! ```text
 //! {"results":[{"phone_number":"+12025550123","disconnected":"no"}]}
 //! ```
-use super::{AT_ONCE, Database, Failure, Question};
-use crate::provider_http::{self, ApiKey, with_cause};
+use super::{Database, Failure, Question};
+use crate::look_up::{self, AT_ONCE, LookUp, TIMEOUT};
 use entities::{
     reassigned::ReassignedAnswer,
     values::{E164, Moment},
 };
 use futures_util::future::BoxFuture;
-use reqwest::{Client, StatusCode, header::AUTHORIZATION};
+use reqwest::StatusCode;
 use serde::{Deserialize, Serialize};
-use std::{fmt, time::Duration};
-use url::Url;
 
 const EXAMPLE: &str = "https://reassigned.example.com/v1/query";
-/// From the request to the end of the answer.
-const TIMEOUT: Duration = Duration::from_secs(20);
-/// Bytes of an answer to [`AT_ONCE`] questions, with room to spare.
-const MAX_BODY: usize = 256 * 1024;
+/// Who is told of what is wrong with them.
+const SETTINGS: (&str, &str) = ("reassigned_url", "reassigned_api_key");
 /// So far behind UTC is the day that the person had: the earlier of two days is asked for.
 const BEHIND_SECONDS: i64 = 12 * 3600;
 
-pub struct HttpDatabase {
-    http: Client,
-    url: Url,
-    key: Option<ApiKey>,
-}
-
-impl fmt::Debug for HttpDatabase {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "HttpDatabase({} ***)", self.url)
-    }
-}
+#[derive(Debug)]
+pub struct HttpDatabase(LookUp);
 
 #[derive(Serialize)]
 struct Asked<'a> {
@@ -69,13 +56,13 @@ struct Found {
 impl HttpDatabase {
     /// Fails, in words for an operator, on an address or a key that cannot be used. rustls must have its provider by then.
     pub fn new(url: &str, key: Option<&str>) -> Result<Self, String> {
-        let url = provider_http::base_url(url, EXAMPLE)?;
-        let key = ApiKey::of(key)?;
-        let http = provider_http::client(|builder| builder.timeout(TIMEOUT))?;
-        Ok(HttpDatabase { http, url, key })
+        LookUp::new(url, key, (EXAMPLE, TIMEOUT)).map(HttpDatabase)
     }
 
     async fn send(&self, questions: &[Question]) -> Result<Vec<ReassignedAnswer>, String> {
+        if questions.len() > AT_ONCE {
+            return Err(format!("more than {AT_ONCE} questions at once"));
+        }
         let queries = questions.iter().map(|question| Query {
             phone_number: question.number.as_str(),
             date: day(question.since),
@@ -83,36 +70,16 @@ impl HttpDatabase {
         let asked = Asked {
             queries: queries.collect(),
         };
-        let mut request = self.http.post(self.url.clone()).json(&asked);
-        if let Some(key) = &self.key {
-            request = request.header(AUTHORIZATION, key.header_with("Bearer"));
-        }
-        let mut response = request.send().await.map_err(|error| with_cause(&error.without_url()))?;
-        let status = response.status();
-        let mut body = Vec::new();
-        let broken = |error: reqwest::Error| with_cause(&error.without_url());
-        while let Some(piece) = response.chunk().await.map_err(broken)? {
-            if body.len() + piece.len() > MAX_BODY {
-                return Err("its answer is too large".into());
-            }
-            body.extend_from_slice(&piece);
-        }
+        let (status, body) = self.0.post(&asked).await?;
         read(status, &body, questions)
-    }
-
-    fn words(&self, words: &str) -> String {
-        provider_http::loggable(words, self.key.as_ref().map(ApiKey::expose))
     }
 }
 
 impl Database for HttpDatabase {
     fn ask<'a>(&'a self, questions: &'a [Question]) -> BoxFuture<'a, Result<Vec<ReassignedAnswer>, Failure>> {
         Box::pin(async move {
-            if questions.len() > AT_ONCE {
-                return Err(Failure(format!("more than {AT_ONCE} questions at once")));
-            }
             let answers = self.send(questions).await;
-            answers.map_err(|words| Failure(self.words(&words)))
+            answers.map_err(|words| self.0.failure(&words))
         })
     }
 }
@@ -125,16 +92,7 @@ fn day(since: Moment) -> String {
 
 /// Each answer belongs to its question, or none counts: an answer to another number's question would open a call.
 fn read(status: StatusCode, body: &[u8], questions: &[Question]) -> Result<Vec<ReassignedAnswer>, String> {
-    if status != StatusCode::OK {
-        let advice = match status.as_u16() {
-            300..=399 => "; redirects are not followed, check reassigned_url",
-            401 | 403 => "; check reassigned_api_key",
-            404 => "; check reassigned_url",
-            _ => "",
-        };
-        let said = String::from_utf8_lossy(body.get(..body.len().min(200)).unwrap_or_default()).into_owned();
-        return Err(format!("it answered {}{advice}: {said}", status.as_u16()));
-    }
+    look_up::check(status, body, SETTINGS)?;
     let answered: Answered = serde_json::from_slice(body).map_err(|_| "its answer has another form".to_owned())?;
     let belongs = answered.results.len() == questions.len()
         && answered

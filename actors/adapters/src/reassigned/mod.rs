@@ -1,6 +1,8 @@
 //! Who knows whether numbers were given to somebody else.
 pub mod database;
 
+pub use crate::look_up::{AT_ONCE, Failure};
+
 use entities::{
     reassigned::ReassignedAnswer,
     values::{E164, Moment},
@@ -13,14 +15,6 @@ pub struct Question {
     pub number: E164,
     pub since: Moment,
 }
-
-/// Why there is no answer, in words for the operator's log: one line, bounded, without the key.
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
-#[error("{0}")]
-pub struct Failure(pub String);
-
-/// Questions that are asked at once, at most.
-pub const AT_ONCE: usize = 250;
 
 pub trait Database: Send + Sync {
     /// The answers, in the order of the questions: one for each, or none at all.

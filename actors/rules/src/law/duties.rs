@@ -1,6 +1,11 @@
 //! What the rules in force want of a call while it is made, spoken and kept: of all of them together, the strictest.
-use super::{Law, facts::RestCause, force::Scope, rule::Says};
-use entities::{agent::ConsentMode, law::DisclosureKind, values::Place};
+use super::{
+    Law,
+    facts::{Facts, RestCause},
+    force::Scope,
+    rule::Says,
+};
+use entities::{agent::ConsentMode, changes::CapSpan, law::DisclosureKind, values::Place};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeSet;
@@ -46,6 +51,19 @@ pub struct AbandonmentDuty {
 }
 
 impl Law {
+    /// How often somebody may be reached, by all rules that are in force for it.
+    pub fn caps(&self, facts: &Facts) -> Vec<CapSpan> {
+        let rules = self.rules_for(facts).into_iter().filter(|rule| !self.overrides(rule));
+        let caps = rules.filter_map(|rule| match &rule.says {
+            Says::Cap { most, hours } => Some(CapSpan {
+                most: i32::try_from(*most).unwrap_or(i32::MAX),
+                hours: i32::try_from(*hours).unwrap_or(i32::MAX),
+            }),
+            _ => None,
+        });
+        caps.collect()
+    }
+
     /// What the rules in force want; those that the operator has overridden want nothing.
     pub fn spoken<'a>(&self, scope: impl Into<Scope<'a>>) -> Duties {
         let mut duties = Duties::default();

@@ -53,6 +53,9 @@ pub struct Facts {
     /// The registers that were looked into.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub registers: Vec<RegisterFact>,
+    /// Registers that are asked about each number over an API: without their answer no copy clears anybody.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub asked_registers: Vec<String>,
     /// What the service for reassigned numbers has answered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reassigned: Option<ReassignedFact>,
@@ -108,18 +111,31 @@ pub struct RestFact {
     pub since: Moment,
 }
 
+/// What a copy of a register says, or the register itself over an API.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RegisterFact {
+    /// The copy's register; of an answer its own.
     pub id: RegisterId,
     /// As rules name it, such as `us_dnc`.
     pub name: String,
+    /// Of the copy; of an answer always 1.
     pub version: i32,
-    /// When its maker gave it out; it must not be older than the rule allows.
+    /// When its maker gave it out, or as of when the answer is; it must not be older than the rule allows.
     pub fetched_at: Moment,
     pub is_listed: bool,
     /// Since which day it is listed, where the register says so; without one nobody knows, so it may be newer than any consent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub listed_on: Option<NaiveDate>,
+    /// When the register was asked about the number over an API; none: a copy was looked into.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asked_at: Option<Moment>,
+}
+
+impl RegisterFact {
+    /// The register itself was asked about the number.
+    pub fn is_answer(&self) -> bool {
+        self.asked_at.is_some()
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

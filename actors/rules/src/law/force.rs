@@ -214,6 +214,17 @@ impl Law {
             .collect()
     }
 
+    /// Those of them that have to be asked over an API about this number before its verdict is known.
+    pub fn questions(&self, facts: &Facts) -> BTreeSet<String> {
+        super::judge::questions(self, facts)
+    }
+
+    /// Does that rule wait for what a register that is asked over an API has to say of the number?
+    pub fn awaits_answer(&self, id: &str, facts: &Facts) -> bool {
+        let mut of_id = self.entries.iter().filter(|entry| entry.rule.id == id);
+        of_id.any(|entry| !super::judge::lacking(&entry.rule.says, facts).is_empty())
+    }
+
     /// Of the attempts at a number or address, in order, the newest, as many as any cap of its places counts, on whatever days that
     /// holds: a judgement asks for no others, nor does one of the same facts at another moment. Their record is kept for years, and one
     /// address may be written to a thousand times a day.

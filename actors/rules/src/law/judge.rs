@@ -17,7 +17,7 @@ use entities::{
     law::ConsentTier,
     values::{E164, Moment, Zone},
 };
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 
 /// What is asked where no rule of the pack says whether something is allowed.
 pub const UNDECIDED: &str = "everywhere.undecided";
@@ -260,9 +260,32 @@ fn consent(says: &Says, facts: &Facts) -> Verdict {
                 .is_none_or(|name| !is_taken_back(consent, name, facts))
     };
     let is_free = |register: &FreshRegister| {
-        fresh(&register.name, register.max_age_days, facts).next().is_some() && !is_listed(&register.name, facts)
+        is_register_known(&register.name, register.max_age_days, facts) && !is_listed(&register.name, facts)
     };
-    never_if(!(covering(facts).is_some_and(is_enough) || unless_register.as_ref().is_some_and(is_free)))
+    if unless_register.as_ref().is_some_and(is_free) {
+        return Verdict::Yes;
+    }
+    // As long as a register that is asked has not answered, it has neither taken a consent back nor made one needless.
+    if covering(facts).is_some_and(is_enough) {
+        let newer = newer_than_register.as_deref();
+        return wait_unless(newer.is_none_or(|name| !is_silent(name, facts)));
+    }
+    match unless_register {
+        Some(register) if is_awaited(register, facts) => Verdict::Wait(None),
+        Some(_) | None => Verdict::Never,
+    }
+}
+
+/// Is it asked about each number, and has never answered about this one?
+fn is_silent(name: &str, facts: &Facts) -> bool {
+    is_asked(name, facts) && !copies(name, facts).any(RegisterFact::is_answer)
+}
+
+/// May its answer still clear the number? None that counts has come, and no uploaded copy holds it.
+fn is_awaited(register: &FreshRegister, facts: &Facts) -> bool {
+    let name = &register.name;
+    let is_on_file = copies(name, facts).any(|found| found.is_listed && !found.is_answer());
+    is_asked(name, facts) && !is_register_known(name, register.max_age_days, facts) && !is_on_file
 }
 
 /// An entry in the register is newer than the consent, or may be.
@@ -282,16 +305,65 @@ fn register(name: &str, max_age_days: u32, listed: Listed, waived_by: Option<Con
     if waived_by.is_some_and(|needed| covers(facts, needed)) {
         return Verdict::Yes;
     }
-    let mut fresh = fresh(name, max_age_days, facts).peekable();
-    if fresh.peek().is_none() {
+    if !is_register_known(name, max_age_days, facts) {
         return Verdict::Wait(None);
     }
     match listed {
         Listed::Barred => never_if(is_listed(name, facts)),
         // Where the operator and the workspace have one each, neither of them lets in whom the other's leaves out.
-        Listed::Required => never_if(!fresh.all(|found| found.is_listed)),
+        Listed::Required => never_if(!fresh(name, max_age_days, facts).all(|found| found.is_listed)),
         Listed::Noted => Verdict::Yes,
     }
+}
+
+/// The registers that have to be asked about the number before these rules can say yes or no; each look-up may be paid for, so not those
+/// on which nothing depends.
+pub(super) fn questions(law: &Law, facts: &Facts) -> BTreeSet<String> {
+    let mut wanted = BTreeSet::new();
+    if facts.asked_registers.is_empty() {
+        return wanted;
+    }
+    for entry in law.in_force(&Scope::from(facts)) {
+        let names = lacking(&entry.rule.says, facts);
+        if !names.is_empty() && verdict(law, entry, facts, &mut Looked::new()) == Verdict::Wait(None) {
+            wanted.extend(names.into_iter().map(str::to_owned));
+        }
+    }
+    wanted
+}
+
+/// The registers of a rule that are asked about each number, and of which no answer about this one counts.
+pub(super) fn lacking<'a>(says: &'a Says, facts: &Facts) -> Vec<&'a str> {
+    let lacks = |name: &str, max_age_days: u32| is_asked(name, facts) && !is_register_known(name, max_age_days, facts);
+    match says {
+        Says::Register { name, max_age_days, .. } if lacks(name, *max_age_days) => vec![name.as_str()],
+        Says::Consent {
+            newer_than_register,
+            unless_register,
+            ..
+        } => {
+            let newer = newer_than_register.as_deref().filter(|name| is_silent(name, facts));
+            let unless = unless_register.as_ref();
+            let unless = unless.filter(|register| lacks(&register.name, register.max_age_days));
+            newer
+                .into_iter()
+                .chain(unless.map(|register| register.name.as_str()))
+                .collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// Is it asked about each number over an API?
+fn is_asked(name: &str, facts: &Facts) -> bool {
+    facts.asked_registers.iter().any(|asked| asked == name)
+}
+
+/// Is there a copy that is not too old? Where the register is asked about each number its answer must be that: a file beside it makes it
+/// stricter, and takes its place for nobody.
+fn is_register_known(name: &str, max_age_days: u32, facts: &Facts) -> bool {
+    let is_asked = is_asked(name, facts);
+    fresh(name, max_age_days, facts).any(|found| !is_asked || found.is_answer())
 }
 
 /// Does any copy hold the number, also one that is too old? The workspace's small copy clears nobody whom the operator's large one holds.

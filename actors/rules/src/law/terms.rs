@@ -6,7 +6,6 @@ use super::{
     judge,
     places::{clocks, of_region, zones_of},
     places_of,
-    rule::Says,
 };
 use crate::{
     consent::standing::{self, Wanted},
@@ -15,7 +14,7 @@ use crate::{
 };
 use entities::{
     abandonment::AbandonmentLimit,
-    changes::{CapSpan, Guard, Lawful},
+    changes::{Guard, Lawful},
     consent,
     dnc::DncChannel,
     ids::{CampaignId, ConsentId, TenantId},
@@ -60,10 +59,12 @@ pub struct LegalRecord {
     /// Those that stand.
     pub consents: Vec<consent::Model>,
     pub registers: Vec<RegisterFact>,
+    /// Those that are asked about each number over an API.
+    pub asked_registers: Vec<String>,
     /// What was there when they were looked into; none: no rule names any.
     pub seen: Option<Arc<Seen>>,
     pub reassigned: Option<ReassignedFact>,
-    /// Whose the number is now is being asked: the answer comes within seconds.
+    /// Whose the number is now, or whether a register holds it, is being asked: the answer comes within seconds.
     pub is_being_asked: bool,
     /// The newest of each cause.
     pub rests: Vec<RestFact>,
@@ -108,6 +109,11 @@ pub struct Bound {
 }
 
 impl Judged {
+    /// What registers that were asked over an API have said of the number.
+    fn answers(&self) -> impl Iterator<Item = &RegisterFact> {
+        self.facts.registers.iter().filter(|found| found.is_answer())
+    }
+
     /// The first rule that says no and is not one of time: caps, rests and hours have answers of their own.
     pub fn first_bar(&self) -> Option<&Asked> {
         let is_of_time = |kind| matches!(kind, GateKind::Rest | GateKind::Caps | GateKind::Hours);
@@ -126,6 +132,7 @@ impl Judged {
             env,
             consent: self.consent,
             registers: self.seen.clone(),
+            answers: self.answers().map(|answer| answer.id).collect(),
             rest: self.rest.clone(),
             identity_version: self.identity_version,
             caller: self
@@ -192,6 +199,7 @@ impl LegalTerms {
             recent,
             rests: record.legal.rests.clone(),
             registers: record.legal.registers.clone(),
+            asked_registers: record.legal.asked_registers.clone(),
             reassigned: record.legal.reassigned.clone(),
             caller: self.caller(caller).cloned(),
             identity: self.identity.clone(),
@@ -478,21 +486,6 @@ fn lacks_consent(judgement: &Judgement) -> bool {
         )
     };
     judgement.noes().any(of_consent)
-}
-
-impl Law {
-    /// How often somebody may be reached, by all rules that are in force for it.
-    pub fn caps(&self, facts: &Facts) -> Vec<CapSpan> {
-        let rules = self.rules_for(facts).into_iter().filter(|rule| !self.overrides(rule));
-        let caps = rules.filter_map(|rule| match &rule.says {
-            Says::Cap { most, hours } => Some(CapSpan {
-                most: i32::try_from(*most).unwrap_or(i32::MAX),
-                hours: i32::try_from(*hours).unwrap_or(i32::MAX),
-            }),
-            _ => None,
-        });
-        caps.collect()
-    }
 }
 
 #[cfg(test)]

@@ -336,3 +336,49 @@ fn what_was_judged_a_while_ago_is_judged_again_before_it_leaves() {
     let shut = Times::at(Moment::parse("2026-12-02T03:00:00Z").unwrap());
     assert!(!terms.still_allow(&judged, shut));
 }
+
+/// Each look-up may be paid for.
+#[test]
+fn a_register_is_asked_only_where_the_verdict_depends_on_it() {
+    let law = Law::untouched();
+    for (row, expected) in [
+        (
+            "GB 2026-12-01T12:00 purpose=service consent=none asked=uk_tps",
+            vec!["uk_tps"],
+        ),
+        (
+            "GB 2026-12-01T12:00 purpose=service consent=none asked=uk_tps register=uk_tps:1d",
+            vec!["uk_tps"],
+        ),
+        (
+            "GB 2026-12-01T12:00 purpose=service consent=none asked=uk_tps answer=uk_tps:29d",
+            vec!["uk_tps"],
+        ),
+        (
+            "GB 2026-12-01T12:00 purpose=service consent=none asked=uk_tps answer=uk_tps:1d",
+            vec![],
+        ),
+        (
+            "GB 2026-12-01T12:00 purpose=service consent=none asked=uk_tps answer=uk_tps:1d:listed",
+            vec![],
+        ),
+        (
+            "GB 2026-12-01T12:00 purpose=service consent=express:1d asked=uk_tps",
+            vec![],
+        ),
+        ("GB 2026-12-01T12:00 purpose=service consent=none", vec![]),
+        ("US-NY 2026-12-01T12:00 consent=none asked=uk_tps", vec![]),
+        ("AU 2026-12-01T12:00 consent=none asked=au_dncr", vec!["au_dncr"]),
+        ("AU 2026-12-01T12:00 consent=express:1d asked=au_dncr", vec![]),
+        ("IT 2026-12-01T12:00 asked=it_rpo", vec!["it_rpo"]),
+    ] {
+        let facts = facts(row);
+        let found: Vec<String> = law.questions(&facts).into_iter().collect();
+        assert_eq!(found, expected, "{row}");
+        let awaits = ["gb.tps", "au.dncr", "it.consent"]
+            .iter()
+            .any(|rule| law.awaits_answer(rule, &facts));
+        assert!(awaits || expected.is_empty(), "{row}");
+    }
+    assert!(!law.awaits_answer("gb.tps", &facts("GB 2026-12-01T12:00 consent=none")));
+}

@@ -173,6 +173,9 @@ pub const FAULTS: &[Fault] = &[
             body["facts"]["registers"][0]["fetched_at"] = json!("2027-03-03T00:00:00.000Z")
         })
     }),
+    ("a copy in the place of an answer", "L7", "fresh copy of au_dncr", |e| {
+        says(e, "cyd.1", |body| body["facts"]["asked_registers"] = json!(["au_dncr"]))
+    }),
     ("a number that is listed", "L7", "fresh copy of au_dncr", |e| {
         says(e, "cyd.1", |body| {
             body["facts"]["registers"][0]["is_listed"] = json!(true)

@@ -1,6 +1,7 @@
 //! The rules of calling where they bind: consents, registers, hours and caps by place, caller ids, dates, and the operator's own file.
 //! From outside, with campaigns of the sandbox that ask for it, and live where nothing has to ring. The clocks begin on Tuesday
 //! 2027-03-02, 08:00 in New York; those of the year, a year before.
+mod asked_registers;
 mod brake;
 mod callers;
 mod consents;

@@ -245,6 +245,7 @@ impl Somebody {
                 fetched_at: edition.fetched_at,
                 is_listed: self.kind == Kind::Listed,
                 listed_on: None,
+                asked_at: None,
             };
             Vec::from(REGISTERS.map(fact))
         });

@@ -74,6 +74,9 @@ fn who_waits_for_an_answer_that_is_on_its_way_waits_for_seconds() {
             true,
             (Rule::Reassigned, in_seconds(SECONDS)),
         ),
+        // A register that is asked over an API; a consent may depend on one.
+        (GateKind::Register, true, true, (Rule::Register, in_seconds(SECONDS))),
+        (GateKind::Consent, true, true, (Rule::Consent, in_seconds(SECONDS))),
         // Of those who are fresh the whole window decides.
         (
             GateKind::Reassigned,

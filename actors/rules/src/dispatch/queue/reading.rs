@@ -28,12 +28,18 @@ fn is_held(candidate: &Candidate) -> bool {
     candidate.verdict == Verdict::Wait(None) && candidate.rule.is_some_and(Rule::is_of_the_law)
 }
 
-/// When somebody whom that rule holds back is looked at again. `is_being_asked`: whose the number is now.
+/// When somebody whom that rule holds back is looked at again. `is_being_asked`: whose the number is now, or what a register says of it.
 fn asked_again(rule: Option<Rule>, is_being_asked: bool, now: Moment) -> Moment {
     match rule {
-        Some(Rule::Reassigned) if is_being_asked => now.plus_seconds(ANSWERED_SECONDS),
+        Some(Rule::Reassigned | Rule::Register | Rule::Consent) if is_being_asked => now.plus_seconds(ANSWERED_SECONDS),
         _ => now.plus_seconds(ASKED_AGAIN_SECONDS),
     }
+}
+
+/// May what holds it back be a question that somebody outside answers?
+fn may_be_answered(candidate: &Candidate) -> bool {
+    let has_asked = |judged: &Judged| !judged.facts.asked_registers.is_empty();
+    candidate.rule == Some(Rule::Reassigned) || candidate.judged.as_deref().is_some_and(has_asked)
 }
 
 impl Queue {
@@ -111,9 +117,12 @@ impl Queue {
                 // Those behind them, if there are any, may be reached: some are put off, so that the others come to the front. Whether
                 // anybody answers is seen when they are read again.
                 held.truncate(if exhausted { 0 } else { PUT_OFF });
-                fresh.extend(held.into_iter().map(|candidate| Candidate {
-                    verdict: Verdict::Wait(Some(asked_again(candidate.rule, true, now))),
-                    ..candidate
+                fresh.extend(held.into_iter().map(|candidate| {
+                    let until = asked_again(candidate.rule, may_be_answered(&candidate), now);
+                    Candidate {
+                        verdict: Verdict::Wait(Some(until)),
+                        ..candidate
+                    }
                 }));
             }
             group.fresh = fresh.into();

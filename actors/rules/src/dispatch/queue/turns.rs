@@ -180,7 +180,8 @@ impl Queue {
     pub(in crate::dispatch) fn held_by(&self) -> Option<LimitingFactor> {
         let rule = self.groups.values().find_map(Group::held_by)?;
         Some(match rule {
-            Rule::Register | Rule::Reassigned => LimitingFactor::Register,
+            // A consent waits only for what a register has to say.
+            Rule::Register | Rule::Reassigned | Rule::Consent => LimitingFactor::Register,
             Rule::CallerId => LimitingFactor::CallerId,
             Rule::Abandonment => LimitingFactor::Abandonment,
             _ => LimitingFactor::Disclosure,

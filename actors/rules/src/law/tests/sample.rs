@@ -118,22 +118,26 @@ impl<'a> Row<'a> {
                 })
                 .into_iter()
                 .collect(),
-            registers: self
-                .get("register")
+            registers: [("register", false), ("answer", true)]
                 .into_iter()
-                .flat_map(|copies| copies.split(','))
-                .map(|copy| {
+                .filter_map(|(key, is_answer)| Some((self.get(key)?, is_answer)))
+                .flat_map(|(copies, is_answer)| copies.split(',').map(move |copy| (copy, is_answer)))
+                .map(|(copy, is_answer)| {
                     let mut parts = copy.split(':');
+                    let name = parts.next().unwrap().to_owned();
+                    let fetched_at = before(parts.next().unwrap());
                     RegisterFact {
                         id: RegisterId(Uuid::from_u128(2)),
-                        name: parts.next().unwrap().to_owned(),
+                        name,
                         version: 1,
-                        fetched_at: before(parts.next().unwrap()),
+                        fetched_at,
                         is_listed: parts.next().is_some(),
                         listed_on: parts.next().map(|day| day.parse().unwrap()),
+                        asked_at: is_answer.then_some(fetched_at),
                     }
                 })
                 .collect(),
+            asked_registers: self.get("asked").map(str::to_owned).into_iter().collect(),
             reassigned: reassigned.map(|reassigned| {
                 let (answer, age) = reassigned.split_once(':').unwrap();
                 ReassignedFact {

@@ -1,0 +1,86 @@
+//! What the law wants to know of people that somebody outside is asked for.
+use super::Asked;
+use crate::{
+    deps::Deps,
+    registers::asking::{InDoubt, Unanswered},
+};
+use entities::{
+    Result,
+    contact::Address,
+    ids::TenantId,
+    values::{E164, Env, Moment},
+};
+use rules::{
+    eligibility::ContactRecord,
+    law::{LegalTerms, Verdict},
+};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Has registers asked that are asked over an API, about whoever may be called if they allow it.
+pub(super) fn inquire(
+    deps: &Deps,
+    tenant: TenantId,
+    legal: &LegalTerms,
+    asked: &[Asked],
+    (people, now): (&mut BTreeMap<Address, ContactRecord>, Moment),
+) {
+    let mut wanted: BTreeMap<String, BTreeSet<E164>> = BTreeMap::new();
+    for asked in asked {
+        let (Some(record), Some(number)) = (people.get(&asked.address), asked.e164()) else {
+            continue;
+        };
+        let judged = legal.judged(asked.whom(), record, None, now);
+        if judged.judgement.noes().any(|no| no.verdict == Verdict::Never) {
+            continue;
+        }
+        for name in deps.registers.questions_about(deps, &judged.facts) {
+            wanted.entry(name).or_default().insert(number.clone());
+        }
+    }
+    let awaited = deps.registers.inquire(deps, tenant, wanted);
+    for asked in asked {
+        if let (Some(record), Some(number)) = (people.get_mut(&asked.address), asked.e164()) {
+            record.legal.is_being_asked = awaited.contains(number);
+        }
+    }
+}
+
+/// Whose the numbers are now, where a rule wants to know that.
+pub(super) async fn reassigned(
+    deps: &Deps,
+    owner: (TenantId, Env),
+    legal: &LegalTerms,
+    (asked, unanswered): (&[Asked], Unanswered),
+    (people, now): (&mut BTreeMap<Address, ContactRecord>, Moment),
+) -> Result<()> {
+    let mut wanted = Vec::new();
+    for asked in asked {
+        let (Some(record), Some(number)) = (people.get(&asked.address), asked.e164()) else {
+            continue;
+        };
+        // It is asked with the day of a consent.
+        if record.legal.consents.is_empty() {
+            continue;
+        }
+        // Of the consent that it will rest on.
+        let facts = legal.judged(asked.whom(), record, None, now).facts;
+        if let (Some(consent), Some(max_age_days)) = (&facts.consent, legal.law.reassigned_max_age(&facts)) {
+            wanted.push(InDoubt {
+                number: number.clone(),
+                since: consent.given_at,
+                max_age_days,
+            });
+        }
+    }
+    if wanted.is_empty() {
+        return Ok(());
+    }
+    let found = deps.registers.reassigned(deps, owner, &wanted, unanswered).await?;
+    for asked in asked {
+        if let (Some(record), Some(number)) = (people.get_mut(&asked.address), asked.e164()) {
+            record.legal.reassigned = found.facts.get(number).cloned();
+            record.legal.is_being_asked |= found.awaited.contains(number);
+        }
+    }
+    Ok(())
+}
