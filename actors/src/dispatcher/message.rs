@@ -146,7 +146,8 @@ pub async fn write(deps: &Deps, known: Known, queue: &Queue, planned: PlannedMes
         from_number,
         ..
     } = planned;
-    let Ok(judged) = judged_at(queue, turn.judged.as_deref(), from_number.as_ref(), at) else {
+    let behind_ms = deps.clock.times().behind_ms();
+    let Ok(judged) = judged_at(queue, turn.judged.as_deref(), from_number.as_ref(), (at, behind_ms)) else {
         return Ok(None);
     };
     let contact = &turn.contact;

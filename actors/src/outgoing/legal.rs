@@ -35,6 +35,15 @@ fn starts<M: Sendable>(row: &M, now: Moment) -> Moment {
     row.seen().scheduled_at.map_or(now, |at| at.max(now))
 }
 
+/// How far the wall clock is behind our time, for what starts then. What is for later is asked once more when its time has come.
+fn behind_ms(deps: &Deps, starts: Moment) -> i64 {
+    let times = deps.clock.times();
+    match starts > times.ours {
+        true => 0,
+        false => times.behind_ms(),
+    }
+}
+
 /// Errors: the first rule that does not allow it, and what to do.
 pub async fn check<M: Sendable>(deps: &Deps, row: &M) -> Result<()> {
     let now = deps.clock.now();
@@ -46,12 +55,7 @@ pub async fn check<M: Sendable>(deps: &Deps, row: &M) -> Result<()> {
         return Ok(());
     }
     legal::permits(&terms, &judged, starts > now)?;
-    let behind_ms = match starts > now {
-        // Asked once more when its time has come.
-        true => 0,
-        false => deps.clock.times().behind_ms(),
-    };
-    let judgement = terms.by_both_clocks(&judged, behind_ms);
+    let judgement = terms.by_both_clocks(&judged, behind_ms(deps, starts));
     for kind in [GateKind::Rest, GateKind::Caps, GateKind::Hours] {
         match (judgement.verdict_of(kind), kind) {
             (Some(Verdict::Wait(Some(until))), GateKind::Rest | GateKind::Caps) => {
@@ -123,7 +127,7 @@ async fn judged<M: Sendable>(deps: &Deps, row: &M, at: Moment) -> Result<Option<
     let only = (std::slice::from_ref(&asked), Unanswered::Ask);
     legal::learn(deps, owner, &terms, only, (&mut known, now)).await?;
     let record = known.remove(&asked.address).unwrap_or_default();
-    let judged = terms.judged(asked.whom(), &record, row.shows().as_ref(), at);
+    let judged = terms.judged(asked.whom(), &record, row.shows().as_ref(), (at, behind_ms(deps, at)));
     Ok(Some((terms, judged)))
 }
 

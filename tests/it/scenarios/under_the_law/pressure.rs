@@ -1,7 +1,8 @@
 //! The law under pressure: a wall clock that was set, a database whose commits fail or whose answers are lost, a provider that hangs, a
 //! neighbour that waits. Nobody is reached who was not to be, and whoever has nothing to do with it goes on.
 use super::{
-    SELLER, barred, consent, fates, given, id_of, introduce, mid_morning, number, person, person_by, run, seller, with,
+    SELLER, barred, called, consent, fates, given, id_of, introduce, mid_morning, number, person, person_by, run,
+    seller, with,
 };
 use crate::{
     on_both,
@@ -13,6 +14,7 @@ use crate::{
     world::{
         Tenant, World, minutes,
         reassigned_server::{self, ReassignedServer},
+        seconds,
         twilio::Twilio,
     },
 };
@@ -116,6 +118,22 @@ on_both! {
         let path = run(&tenant, &[person_by(whom, "US-FL", "America/New_York")], json!({})).await;
         world.advance(minutes(1)).await;
         assert_eq!(fates(&tenant, &path).await, [barred()]);
+    }
+
+    /// The wall clock is two minutes ahead, and trusted: by it the consent has ended, and by our time it has a minute left. Its dial would be
+    /// refused by its guard until then.
+    async fn a_consent_has_ended_when_it_has_by_one_of_the_clocks(world: &mut World) {
+        let tenant = seller(world).await;
+        mid_morning(world).await;
+        let whom = ["+15002340001", "+15002340011"];
+        consent(&tenant.api, whom[0], json!({ "expires_at": "2027-03-02T15:01:00Z" })).await;
+        consent(&tenant.api, whom[1], json!({})).await;
+        world.clock.step_wall(2 * MINUTE_MS);
+        assert!(!world.clock.is_in_doubt());
+        let path = run(&tenant, &whom.map(|number| person(number, "FR")), json!({})).await;
+        world.advance(seconds(20)).await;
+        assert!(world.clock.now().to_string().as_str() < "2027-03-02T15:01");
+        assert_eq!(fates(&tenant, &path).await, [barred(), called()]);
     }
 
     /// The machine has slept for two hours, and the service's own time does not follow its wall clock yet: whoever opts out now does so at
