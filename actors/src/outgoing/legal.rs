@@ -77,6 +77,15 @@ pub struct Permission {
 }
 
 impl Permission {
+    /// `words_sha256`: of all that it says.
+    pub fn new(terms: LegalTerms, judged: Judged, words_sha256: String) -> Self {
+        Permission {
+            terms,
+            judged,
+            words_sha256,
+        }
+    }
+
     /// What of it its intent rests on.
     pub fn bound(&self) -> Bound {
         Bound {
@@ -102,11 +111,10 @@ pub async fn of_message<M: Sendable>(deps: &Deps, row: &M) -> Result<Result<Opti
     Ok(match no.map(|(asked, _)| asked.verdict) {
         Some(Verdict::Wait(_)) => Err(Obstacle::Wait(Block::Law)),
         Some(_) => Err(Obstacle::Reject(MessageRejectReason::Law)),
-        None => Ok(Some(Permission {
-            words_sha256: digest(&row.words(deps).await?),
-            terms,
-            judged,
-        })),
+        None => {
+            let words_sha256 = digest(&row.words(deps).await?);
+            Ok(Some(Permission::new(terms, judged, words_sha256)))
+        }
     })
 }
 

@@ -26,13 +26,14 @@ use entities::{
     changes::{Changes, Guard},
     dnc::Source,
     ids::CampaignId,
-    values::Env,
+    values::{Env, Moment},
 };
 use rules::{
     barred::{Entry, Whom},
     commit::Commit,
 };
 use serde_json::{Value, json};
+use std::time::Duration;
 
 const MINUTE_MS: i64 = 60_000;
 const HOUR_MS: i64 = 60 * MINUTE_MS;
@@ -134,6 +135,29 @@ on_both! {
         world.advance(seconds(20)).await;
         assert!(world.clock.now().to_string().as_str() < "2027-03-02T15:01");
         assert_eq!(fates(&tenant, &path).await, [barred(), called()]);
+    }
+
+    /// The service stood still between the commit of a campaign's text and its moment, longer than the consent lasts.
+    async fn a_campaigns_text_does_not_leave_when_its_consent_has_ended_meanwhile(world: &mut World) {
+        let (tenant, provider) = (world.tenant().await, Twilio::start().await);
+        let api = with_provider(world, &tenant, &provider).await;
+        world.under_the_law().await;
+        introduce(world, &tenant).await;
+        let tenant = Tenant { api, ..tenant };
+        mid_morning(world).await;
+        consent(&tenant.api, KEPT, json!({})).await;
+        consent(&tenant.api, YESTERDAYS, json!({ "expires_at": "2027-03-02T15:05:00Z" })).await;
+        let people = [KEPT, YESTERDAYS].map(|number| json!({ "phone_number": number }));
+        let slow = json!({ "channel": "sms", "template": { "body": "Hello." }, "pacing": { "calls_per_second": 0.1 } });
+        run(&tenant, &people, slow).await;
+        // The intent of the second is committed a tenth of a second before its moment.
+        while world.rows("sms_messages").await < 2 {
+            world.advance(Duration::from_millis(50)).await;
+        }
+        assert_eq!(reached(&provider), [KEPT]);
+        world.clock.set(Moment::parse("2027-03-02T15:06:00Z").unwrap());
+        world.advance(minutes(10)).await;
+        assert_eq!(reached(&provider), [KEPT]);
     }
 
     /// The machine has slept for two hours, and the service's own time does not follow its wall clock yet: whoever opts out now does so at
