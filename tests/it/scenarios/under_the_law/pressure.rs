@@ -197,6 +197,37 @@ on_both! {
         assert_eq!(left["status"], "revoked", "what was given before the no stays taken back");
     }
 
+    /// The wall clock was 40 days ahead for a moment, and is right again: a day later it is put on record that the person has said it once
+    /// more, and at once where they had agreed meanwhile.
+    async fn who_says_it_again_is_on_record_though_the_first_time_was_dated_ahead(world: &mut World) {
+        let tenant = world.tenant().await;
+        let says = async || {
+            let entry = Entry {
+                id: world.deps().ids.next(),
+                whom: Whom::Number(PERSON.parse().unwrap()),
+                channels: Vec::new(),
+                reason: Some("said so".into()),
+                source: Source::OptOutVoice,
+                session_id: None,
+                requested_at: None,
+                created_by: None,
+            };
+            let (entry, _) = actors::dnc::add(world.deps(), (tenant.id, Env::Test), entry).await.unwrap();
+            (world.rows("attempt_records").await, entry.opted_out_at.unwrap().to_string())
+        };
+        world.clock.step_wall(40 * 24 * HOUR_MS);
+        let dated = "2027-04-11T13:00:00.000Z".to_owned();
+        assert_eq!(says().await, (1, dated.clone()));
+        world.clock.step_wall(-40 * 24 * HOUR_MS);
+        assert!(!world.clock.is_in_doubt());
+        assert_eq!(says().await, (1, dated.clone()));
+        world.leap(minutes(24 * 60)).await;
+        assert_eq!(says().await, (2, dated.clone()));
+        assert_eq!(says().await, (2, dated.clone()), "so soon it is the same");
+        consent(&tenant.api, PERSON, json!({ "given_at": world.clock.now() })).await;
+        assert_eq!(says().await, (3, dated));
+    }
+
     /// Two of two were abandoned: that brake opens when the hour is a day old by our time and by the wall clock, asked in the dial's commit.
     async fn what_was_abandoned_counts_until_it_is_old_by_both_clocks(world: &mut World) {
         let tenant = world.tenant().await;
