@@ -54,8 +54,8 @@ pub async fn check<M: Sendable>(deps: &Deps, row: &M) -> Result<()> {
     if !terms.is_enforced {
         return Ok(());
     }
-    legal::permits(&terms, &judged, starts > now)?;
     let judgement = terms.by_both_clocks(&judged, behind_ms(deps, starts));
+    legal::permits(&terms, &judgement, starts > now)?;
     for kind in [GateKind::Rest, GateKind::Caps, GateKind::Hours] {
         match (judgement.verdict_of(kind), kind) {
             (Some(Verdict::Wait(Some(until))), GateKind::Rest | GateKind::Caps) => {

@@ -93,8 +93,9 @@ pub async fn check(deps: &Deps, row: Model, language: &str, if_closed: IfClosed)
     };
     let judged = legal.judged(asked.whom(), &record, row.from_number.as_ref(), (starts, behind_ms));
     if legal.is_enforced {
-        legal::permits(&legal, &judged, row.scheduled_at.is_some_and(|at| at > now))?;
-        record.judgement = Some(judged.judgement);
+        let judgement = legal.by_both_clocks(&judged, behind_ms);
+        legal::permits(&legal, &judgement, row.scheduled_at.is_some_and(|at| at > now))?;
+        record.judgement = Some(judgement);
     }
     let rules = Rules::direct(row.env, tenant.timezone).under(legal::hours(&legal));
     let calling_hours = rules.of_person(to_number, row.timezone, row.region());

@@ -131,6 +131,11 @@ on_both! {
         consent(&tenant.api, whom[1], json!({})).await;
         world.clock.step_wall(2 * MINUTE_MS);
         assert!(!world.clock.is_in_doubt());
+        let call = json!({
+            "to_number": whom[0], "agent_id": tenant.agent().await, "sandbox_law": "enforce", "contact": { "region": "FR" },
+        });
+        let refused = tenant.api.post("/v1/sessions", call).await;
+        assert_eq!(refused.error(), (409, "compliance_blocked", Some("fr.optin")), "{}", refused.body);
         let path = run(&tenant, &whom.map(|number| person(number, "FR")), json!({})).await;
         world.advance(seconds(20)).await;
         assert!(world.clock.now().to_string().as_str() < "2027-03-02T15:01");
