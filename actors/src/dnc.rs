@@ -2,7 +2,9 @@
 //! means for the consents of that person.
 use crate::{attempts, deps::Deps};
 use entities::{
-    Error, Result, boxed,
+    Error, Result,
+    attempt::{self, RecordKind},
+    boxed,
     connection::Connection,
     consent::{self, Revocation},
     dnc::{self, Channels, DncChannel, Model, Source, Wish},
@@ -120,11 +122,17 @@ async fn row_of(
             entry.created_by,
         );
         let (after, outcome) = said_again(joined, opted_out_at, requested_at);
-        if outcome != DncOutcome::Again || after.requested_at != before.requested_at {
+        let is_ahead = is_dated_ahead(&before, opted_out_at);
+        let is_repeat = outcome == DncOutcome::Again || outcome == DncOutcome::Known && is_ahead;
+        if !is_repeat || after.requested_at != before.requested_at {
             return Ok((after, outcome));
         }
+        let said_before = match is_ahead {
+            true => last_on_record(db, &before).await?,
+            false => before.own_wish_at(),
+        };
         let agreed_since = agrees(db, &before).await?;
-        return Ok(match repeated(before.own_wish_at(), now.later(), agreed_since) {
+        return Ok(match repeated(said_before, now.later(), agreed_since) {
             DncOutcome::Known => (before, DncOutcome::Known),
             repeated => (after, repeated),
         });
@@ -202,6 +210,20 @@ fn said_again(
             (after, outcome)
         }
     }
+}
+
+/// Says the entry that the person has opted out later than they do now? A wall clock was ahead by mistake then. What it says stays, for of
+/// two moments the later one protects; but it does not tell how long ago that was.
+fn is_dated_ahead(entry: &Model, said_at: Option<Moment>) -> bool {
+    let ahead = |(before, now): (Moment, Moment)| before > now.plus(SAME);
+    entry.own_wish_at().zip(said_at).is_some_and(ahead)
+}
+
+/// When it was last put on record, by our time, that the person of that entry wants nothing more.
+async fn last_on_record(db: &Connection, entry: &Model) -> Result<Option<Moment>> {
+    let rows = attempt::of_attempts(db, (entry.tenant_id, entry.env), &[attempts::of_entry(entry)]).await?;
+    let wishes = rows.iter().filter(|row| row.kind == RecordKind::OptOut);
+    Ok(wishes.map(|row| row.at).max())
 }
 
 /// Who says it again within that time has said it once, and within a day is not put on record once more: whoever presses a button for

@@ -71,10 +71,10 @@ fn who_bars_somebody_again_owns_the_entry_of_a_stop() {
     );
     assert_eq!(again, (known(Source::SmsStop, &both), DncOutcome::Known));
 }
-#[test]
-fn that_somebody_says_it_again_is_kept_and_bars_no_more() {
-    let at = |millis| Some(Moment::from_millis(millis));
-    let known = Model {
+
+/// By somebody else.
+fn known() -> Model {
+    Model {
         id: DncId(uuid::Uuid::from_u128(1)),
         tenant_id: TenantId(uuid::Uuid::from_u128(2)),
         env: Env::Live,
@@ -94,7 +94,13 @@ fn that_somebody_says_it_again_is_kept_and_bars_no_more() {
         removed_seq: None,
         version: 3,
         created_at: Moment::from_millis(0),
-    };
+    }
+}
+
+#[test]
+fn that_somebody_says_it_again_is_kept_and_bars_no_more() {
+    let at = |millis| Some(Moment::from_millis(millis));
+    let known = known();
     let said = |outcome, opted_out_at, requested_at| said_again((known.clone(), outcome), opted_out_at, requested_at);
     assert_eq!(said(DncOutcome::Known, None, None), (known.clone(), DncOutcome::Known));
     let (row, outcome) = said(DncOutcome::Known, at(5), None);
@@ -114,6 +120,31 @@ fn that_somebody_says_it_again_is_kept_and_bars_no_more() {
         said_again((before.clone(), DncOutcome::Known), at(8), None),
         (before, DncOutcome::Known)
     );
+}
+
+#[test]
+fn what_is_said_later_than_now_was_dated_ahead() {
+    let (at, ahead) = (Moment::from_millis(1_000_000), SAME.as_secs() as i64);
+    let entry = |source, opted_out_at| Model {
+        source,
+        opted_out_at,
+        created_at: at,
+        ..known()
+    };
+    for (source, opted_out_at, seconds, expected) in [
+        (Source::Manual, None, -2 * ahead, false),
+        (Source::Manual, Some(at), 0, false),
+        (Source::Manual, Some(at), 60, false),
+        (Source::Manual, Some(at), -ahead, false),
+        (Source::Manual, Some(at), -ahead - 1, true),
+        // Of an old entry only its source tells.
+        (Source::SmsStop, None, -ahead - 1, true),
+    ] {
+        let found = is_dated_ahead(&entry(source, opted_out_at), Some(at.plus_seconds(seconds)));
+        assert_eq!(found, expected, "{source:?} {opted_out_at:?}, said {seconds} s later");
+        // Somebody else puts them on the list.
+        assert!(!is_dated_ahead(&entry(source, opted_out_at), None));
+    }
 }
 
 #[test]

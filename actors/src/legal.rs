@@ -21,7 +21,7 @@ use rules::{
     eligibility::{ContactRecord, RING_TIMEOUT_SECONDS},
     hours::{self, LawHours},
     law::{
-        Asked as AskedRule, GateKind, Judged, Law, LegalTerms, Verdict, Whom,
+        Asked as AskedRule, GateKind, Judged, Judgement, Law, LegalTerms, Verdict, Whom,
         facts::{AbandonmentFact, IdentityFact, RestFact},
         record::AttemptBody,
     },
@@ -257,7 +257,7 @@ pub async fn bind_guest(deps: &Deps, row: &mut session::Model, country: Country,
 
 /// Errors: the first rule that never allows it, or that lets nobody through until somebody mends what it wants of whoever calls; and what
 /// to do. What only time or an answer that is awaited keeps back is asked for later. Hours and caps have answers of their own.
-pub fn permits(legal: &LegalTerms, judged: &Judged, is_for_later: bool) -> Result<()> {
+pub fn permits(legal: &LegalTerms, (judged, judgement): (&Judged, &Judgement), is_for_later: bool) -> Result<()> {
     let bars = |asked: &&AskedRule| match (asked.verdict, asked.kind) {
         (Verdict::Never, GateKind::Rest | GateKind::Caps | GateKind::Hours) => false,
         (Verdict::Never, _) => true,
@@ -268,7 +268,7 @@ pub fn permits(legal: &LegalTerms, judged: &Judged, is_for_later: bool) -> Resul
         }
         _ => false,
     };
-    let Some(asked) = judged.judgement.asked.iter().find(bars) else {
+    let Some(asked) = judgement.asked.iter().find(bars) else {
         return Ok(());
     };
     Err(blocked(&legal.law, asked.rule.clone()))

@@ -10,7 +10,7 @@ pub mod person;
 pub mod retention;
 mod wishes;
 
-pub use wishes::{Revoked, lifted, opted_out, revoked};
+pub use wishes::{Revoked, lifted, of_entry, opted_out, revoked};
 
 use crate::deps::Deps;
 use entities::{

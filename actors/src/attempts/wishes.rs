@@ -22,11 +22,10 @@ pub fn opted_out(deps: &Deps, entry: &dnc::Model, words: Option<String>) -> Resu
         salt: salt(),
         ..Person::default()
     };
-    let attempt = entry.session_id.map_or(entry.id.0, |session| session.0);
     let subject = Subject {
         owner,
         kind: RecordKind::OptOut,
-        attempt_id: AttemptId(attempt),
+        attempt_id: of_entry(entry),
         dial_n: 0,
         campaign_id: None,
         hashes: hashes_of(deps, owner.0, &person),
@@ -44,6 +43,11 @@ pub fn opted_out(deps: &Deps, entry: &dnc::Model, words: Option<String>) -> Resu
         entered_by: entry.created_by.clone(),
     };
     record(subject, &body, Some(&content))
+}
+
+/// Under what it is on record that somebody has come onto the do-not-call list.
+pub fn of_entry(entry: &dnc::Model) -> AttemptId {
+    AttemptId(entry.session_id.map_or(entry.id.0, |session| session.0))
 }
 
 /// Records that an entry was taken off the do-not-call list, in the transaction in which it is: `entry` as it is then. `how`: `staff`, or

@@ -59,16 +59,40 @@ pub(crate) fn check_not_revoked(known: &Model) -> Result<()> {
 
 /// The same of one that is not that one to the letter.
 pub(crate) async fn check_not_taken_back(db: &Connection, row: &Model) -> Result<()> {
-    let others = consent::taken_back(db, row).await?;
-    match is_taken_back(row, &others) {
-        false => Ok(()),
-        true => Err(Error::InvalidState {
-            kind: "consent",
-            state: "revoked",
-            command: "be recorded",
-            hint: TAKEN_BACK,
-        }),
+    for person in people(row) {
+        let (mut after, mut pages) = (None, 0);
+        loop {
+            let others = consent::taken_back(db, row, &person, after).await?;
+            if is_taken_back(row, &others) {
+                return Err(Error::InvalidState {
+                    kind: "consent",
+                    state: "revoked",
+                    command: "be recorded",
+                    hint: TAKEN_BACK,
+                });
+            }
+            pages += 1;
+            match others.last() {
+                Some(last) if others.len() as u64 >= consent::TAKEN_BACK_AT_ONCE => after = Some(last.id),
+                Some(_) | None => break,
+            }
+            if pages >= MOST_PAGES {
+                return Err(too_many_taken_back());
+            }
+        }
     }
+    Ok(())
+}
+
+/// Pages of what a person has taken back that are looked through for one new consent: unseen none of it is forgotten.
+const MOST_PAGES: u64 = 100;
+
+fn too_many_taken_back() -> Error {
+    let most = MOST_PAGES * consent::TAKEN_BACK_AT_ONCE;
+    Error::PlanLimit(format!(
+        "this person has taken back {most} consents to this seller or more, too many to look through for one that is new: delete those that \
+         the law wants no longer"
+    ))
 }
 
 const TAKEN_BACK: &str =

@@ -311,8 +311,8 @@ pub async fn eligibility(deps: &Deps, target: Target) -> Result<Eligibility> {
         let only = (std::slice::from_ref(&asked), Unanswered::Leave);
         legal::learn(deps, owner, &legal, only, (&mut people, now)).await?;
         record = people.remove(&at).unwrap_or_default();
-        let verdict = legal.judged(asked.whom(), &record, None, now);
         let behind_ms = deps.clock.times().behind_ms();
+        let verdict = legal.judged(asked.whom(), &record, None, (now, behind_ms));
         record.judgement = legal.is_enforced.then(|| legal.by_both_clocks(&verdict, behind_ms));
         judged = Some(verdict);
     }

@@ -65,15 +65,17 @@ impl State {
             .map(|(intent, permit)| {
                 let MessageIntent {
                     message,
+                    permission,
                     at,
                     commit,
                     effects,
                 } = intent;
-                ((message, permit, at, effects), deps.writer.commit(of, commit))
+                let message = (message, permit, permission);
+                ((message, at, effects), deps.writer.commit(of, commit))
             })
             .unzip();
         let (settled, dialed, written) = futures_util::future::join3(settled, join_all(dials), join_all(written)).await;
-        for (outcome, (message, permit, at, effects)) in written.into_iter().zip(messages) {
+        for (outcome, ((message, permit, permission), at, effects)) in written.into_iter().zip(messages) {
             if let Err(error) = outcome {
                 if !matches!(error, Error::Stale) {
                     message.undecided(deps);
@@ -88,7 +90,7 @@ impl State {
             }
             let paced = self.paced(campaign, None);
             at_its_moment(deps, of, self.limiter.clone(), paced, at, move |deps, _| {
-                message.send(deps, permit)
+                message.send(deps, permit, permission)
             });
         }
         settled.into_iter().filter_map(Result::err).for_each(&mut note);

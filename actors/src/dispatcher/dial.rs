@@ -163,7 +163,8 @@ pub async fn dial(
             "a campaign of calls has no agent, or nobody to call".into(),
         ));
     };
-    let Ok(judged) = judged_at(queue, judged.as_deref(), from_number.as_ref(), at) else {
+    let behind_ms = deps.clock.times().behind_ms();
+    let Ok(judged) = judged_at(queue, judged.as_deref(), from_number.as_ref(), (at, behind_ms)) else {
         return Ok(None);
     };
     let is_lawful = queue.is_lawful();
@@ -215,19 +216,19 @@ pub async fn dial(
     Ok(Some(Dial::of(session, (agent, Some(kept)), at, commit, effects)))
 }
 
-/// What the law says of an attempt as it is committed: it was judged a moment before, by another number or moment. `Err`: it may not be
-/// made after all. None: nobody asks.
+/// What the law says of an attempt as it is committed: it was judged a moment before, by another number or moment. `behind_ms`: so far
+/// the wall clock is behind our time. `Err`: it may not be made after all. None: nobody asks.
 pub fn judged_at(
     queue: &Queue,
     judged: Option<&Judged>,
     shown: Option<&E164>,
-    at: Moment,
+    (at, behind_ms): (Moment, i64),
 ) -> Result<Option<Judged>, ()> {
     let (Some(legal), Some(judged)) = (&queue.legal, judged) else {
         return Ok(None);
     };
     let judged = legal.committed(judged, shown, at);
-    if legal.is_enforced && (judged.first_bar().is_some() || judged.is_out_of_hours()) {
+    if legal.is_enforced && !legal.by_both_clocks(&judged, behind_ms).is_yes() {
         return Err(());
     }
     Ok(Some(judged))

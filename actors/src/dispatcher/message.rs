@@ -4,7 +4,9 @@ use super::dial::{Known, caps_of, judged_at, law_of, one_dialed};
 use crate::{
     attempts::{self, Opening, Written},
     deps::Deps,
-    email, facts, legal, sms,
+    email, facts, legal,
+    outgoing::Permission,
+    sms,
 };
 use entities::{
     Error, Result, boxed, campaign,
@@ -43,10 +45,10 @@ pub enum Message {
 
 impl Message {
     /// Hands it over, and its row to its actor.
-    pub fn send(self, deps: &Deps, permit: Permit) {
+    pub fn send(self, deps: &Deps, permit: Permit, permission: Option<Permission>) {
         match self {
-            Message::Sms(row) => sms::send_begun(deps, *row, permit),
-            Message::Email(row) => email::send_begun(deps, *row, permit),
+            Message::Sms(row) => sms::send_begun(deps, *row, permit, permission),
+            Message::Email(row) => email::send_begun(deps, *row, permit, permission),
         }
     }
 
@@ -70,6 +72,8 @@ impl Message {
 /// A message that is ready to be committed.
 pub struct MessageIntent {
     pub message: Message,
+    /// The law's; `None`: it binds nobody here.
+    pub permission: Option<Permission>,
     pub at: Moment,
     pub commit: Commit,
     /// Performed after the commit.
@@ -146,7 +150,8 @@ pub async fn write(deps: &Deps, known: Known, queue: &Queue, planned: PlannedMes
         from_number,
         ..
     } = planned;
-    let Ok(judged) = judged_at(queue, turn.judged.as_deref(), from_number.as_ref(), at) else {
+    let behind_ms = deps.clock.times().behind_ms();
+    let Ok(judged) = judged_at(queue, turn.judged.as_deref(), from_number.as_ref(), (at, behind_ms)) else {
         return Ok(None);
     };
     let contact = &turn.contact;
@@ -191,6 +196,8 @@ pub async fn write(deps: &Deps, known: Known, queue: &Queue, planned: PlannedMes
         caps: caps_of(&queue.plan.caps, law_of(queue, judged.as_ref())),
     };
     effects.push(Fact::Require(Guard::Writable(writable)).into());
+    let permission = law_of(queue, judged.as_ref())
+        .map(|(legal, judged)| Permission::new(legal.clone(), judged.clone(), words_sha256.clone()));
     if let Some(judged) = judged {
         if queue.is_lawful() {
             effects.push(Fact::Require(judged.guard(owner)).into());
@@ -215,6 +222,7 @@ pub async fn write(deps: &Deps, known: Known, queue: &Queue, planned: PlannedMes
     facts::contact_moved(&mut commit, contact, after, &events);
     Ok(Some(MessageIntent {
         message,
+        permission,
         at,
         commit,
         effects,

@@ -168,7 +168,7 @@ async fn known(
     let all = (std::slice::from_ref(&asked), Unanswered::Ask);
     legal::learn(deps, whose.owner, legal, all, (&mut people, now)).await?;
     let mut record = people.remove(&whom).unwrap_or_default();
-    let judged = legal.judged(asked.whom(), &record, row.from_number.as_ref(), at);
+    let judged = legal.judged(asked.whom(), &record, row.from_number.as_ref(), (at, behind_ms));
     record.judgement = legal.is_enforced.then(|| legal.by_both_clocks(&judged, behind_ms));
     Ok((record, judged))
 }

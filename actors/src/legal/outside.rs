@@ -24,12 +24,13 @@ pub(super) fn inquire(
     asked: &[Asked],
     (people, now): (&mut BTreeMap<Address, ContactRecord>, Moment),
 ) {
+    let behind_ms = deps.clock.times().behind_ms();
     let mut wanted: BTreeMap<String, BTreeSet<E164>> = BTreeMap::new();
     for asked in asked {
         let (Some(record), Some(number)) = (people.get(&asked.address), asked.e164()) else {
             continue;
         };
-        let judged = legal.judged(asked.whom(), record, None, now);
+        let judged = legal.judged(asked.whom(), record, None, (now, behind_ms));
         if judged.judgement.noes().any(|no| no.verdict == Verdict::Never) {
             continue;
         }
@@ -53,6 +54,7 @@ pub(super) async fn reassigned(
     (asked, unanswered): (&[Asked], Unanswered),
     (people, now): (&mut BTreeMap<Address, ContactRecord>, Moment),
 ) -> Result<()> {
+    let behind_ms = deps.clock.times().behind_ms();
     let mut wanted = Vec::new();
     for asked in asked {
         let (Some(record), Some(number)) = (people.get(&asked.address), asked.e164()) else {
@@ -63,7 +65,9 @@ pub(super) async fn reassigned(
             continue;
         }
         // Of the consent that it will rest on.
-        let facts = legal.judged(asked.whom(), record, None, now).facts;
+        let mut facts = legal.judged(asked.whom(), record, None, (now, behind_ms)).facts;
+        // A consent is as old as the clock that shows more says.
+        facts.at = now.plus_millis(-behind_ms.min(0));
         if let (Some(consent), Some(max_age_days)) = (&facts.consent, legal.law.reassigned_max_age(&facts)) {
             wanted.push(InDoubt {
                 number: number.clone(),

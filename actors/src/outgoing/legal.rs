@@ -35,6 +35,15 @@ fn starts<M: Sendable>(row: &M, now: Moment) -> Moment {
     row.seen().scheduled_at.map_or(now, |at| at.max(now))
 }
 
+/// How far the wall clock is behind our time, for what starts then. What is for later is asked once more when its time has come.
+fn behind_ms(deps: &Deps, starts: Moment) -> i64 {
+    let times = deps.clock.times();
+    match starts > times.ours {
+        true => 0,
+        false => times.behind_ms(),
+    }
+}
+
 /// Errors: the first rule that does not allow it, and what to do.
 pub async fn check<M: Sendable>(deps: &Deps, row: &M) -> Result<()> {
     let now = deps.clock.now();
@@ -45,13 +54,8 @@ pub async fn check<M: Sendable>(deps: &Deps, row: &M) -> Result<()> {
     if !terms.is_enforced {
         return Ok(());
     }
-    legal::permits(&terms, &judged, starts > now)?;
-    let behind_ms = match starts > now {
-        // Asked once more when its time has come.
-        true => 0,
-        false => deps.clock.times().behind_ms(),
-    };
-    let judgement = terms.by_both_clocks(&judged, behind_ms);
+    let judgement = terms.by_both_clocks(&judged, behind_ms(deps, starts));
+    legal::permits(&terms, (&judged, &judgement), starts > now)?;
     for kind in [GateKind::Rest, GateKind::Caps, GateKind::Hours] {
         match (judgement.verdict_of(kind), kind) {
             (Some(Verdict::Wait(Some(until))), GateKind::Rest | GateKind::Caps) => {
@@ -73,6 +77,15 @@ pub struct Permission {
 }
 
 impl Permission {
+    /// `words_sha256`: of all that it says.
+    pub fn new(terms: LegalTerms, judged: Judged, words_sha256: String) -> Self {
+        Permission {
+            terms,
+            judged,
+            words_sha256,
+        }
+    }
+
     /// What of it its intent rests on.
     pub fn bound(&self) -> Bound {
         Bound {
@@ -98,11 +111,10 @@ pub async fn of_message<M: Sendable>(deps: &Deps, row: &M) -> Result<Result<Opti
     Ok(match no.map(|(asked, _)| asked.verdict) {
         Some(Verdict::Wait(_)) => Err(Obstacle::Wait(Block::Law)),
         Some(_) => Err(Obstacle::Reject(MessageRejectReason::Law)),
-        None => Ok(Some(Permission {
-            words_sha256: digest(&row.words(deps).await?),
-            terms,
-            judged,
-        })),
+        None => {
+            let words_sha256 = digest(&row.words(deps).await?);
+            Ok(Some(Permission::new(terms, judged, words_sha256)))
+        }
     })
 }
 
@@ -123,7 +135,7 @@ async fn judged<M: Sendable>(deps: &Deps, row: &M, at: Moment) -> Result<Option<
     let only = (std::slice::from_ref(&asked), Unanswered::Ask);
     legal::learn(deps, owner, &terms, only, (&mut known, now)).await?;
     let record = known.remove(&asked.address).unwrap_or_default();
-    let judged = terms.judged(asked.whom(), &record, row.shows().as_ref(), at);
+    let judged = terms.judged(asked.whom(), &record, row.shows().as_ref(), (at, behind_ms(deps, at)));
     Ok(Some((terms, judged)))
 }
 

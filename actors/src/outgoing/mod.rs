@@ -4,7 +4,7 @@ mod actor;
 mod legal;
 mod send;
 
-pub use legal::facts;
+pub use legal::{Permission, facts};
 pub use send::{send, send_begun, undecided};
 
 use crate::{credits, deps::Deps, router::Mailbox};

@@ -32,8 +32,9 @@ pub fn send<M: Sendable>(deps: &Deps, key: TenantScoped<M::Id>) {
     });
 }
 
-/// Hands over a message whose intent a campaign has just committed: at once, for its permit was taken before.
-pub fn send_begun<M: Sendable>(deps: &Deps, row: M, permit: Permit) {
+/// Hands over a message whose intent a campaign has just committed: at once, for its permit was taken before. `permission`: what the
+/// law had said of it by then.
+pub fn send_begun<M: Sendable>(deps: &Deps, row: M, permit: Permit, permission: Option<Permission>) {
     let (its, seen) = (deps.clone(), row.seen());
     let (key, campaign_id) = (seen.key, seen.campaign_id);
     M::mailbox(deps).adopt(row.clone());
@@ -41,8 +42,7 @@ pub fn send_begun<M: Sendable>(deps: &Deps, row: M, permit: Permit) {
     deps.jobs.run(M::running(deps), key.id, "message", async move {
         let _stay = stay;
         let outcome = match row.made(&its).await? {
-            // Its campaign has given it the end of its hours.
-            Ok(made) => ask_once(&its, &row, made, None).await,
+            Ok(made) => ask_once(&its, &row, made, permission).await,
             Err(why) => why,
         };
         drop(permit);

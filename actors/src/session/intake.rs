@@ -86,10 +86,16 @@ pub async fn check(deps: &Deps, row: Model, language: &str, if_closed: IfClosed)
     if record.is_barred {
         return Err(Error::RecipientOnDnc);
     }
-    let judged = legal.judged(asked.whom(), &record, row.from_number.as_ref(), starts);
+    let behind_ms = match row.scheduled_at {
+        // Asked once more when its time has come.
+        Some(_) => 0,
+        None => deps.clock.times().behind_ms(),
+    };
+    let judged = legal.judged(asked.whom(), &record, row.from_number.as_ref(), (starts, behind_ms));
     if legal.is_enforced {
-        legal::permits(&legal, &judged, row.scheduled_at.is_some_and(|at| at > now))?;
-        record.judgement = Some(judged.judgement);
+        let judgement = legal.by_both_clocks(&judged, behind_ms);
+        legal::permits(&legal, (&judged, &judgement), row.scheduled_at.is_some_and(|at| at > now))?;
+        record.judgement = Some(judgement);
     }
     let rules = Rules::direct(row.env, tenant.timezone).under(legal::hours(&legal));
     let calling_hours = rules.of_person(to_number, row.timezone, row.region());
@@ -100,11 +106,7 @@ pub async fn check(deps: &Deps, row: Model, language: &str, if_closed: IfClosed)
         ring_ms: ring_ms(row.ring_timeout_seconds),
         suspended_since: None,
         credits_gone: false,
-        behind_ms: match row.scheduled_at {
-            // Asked once more when its time has come.
-            Some(_) => 0,
-            None => deps.clock.times().behind_ms(),
-        },
+        behind_ms,
     };
     let keeps = eligibility::first_no(&[Rule::Caps, Rule::Hours], &record, &calling_hours, &terms, starts);
     when(row, keeps, if_closed)

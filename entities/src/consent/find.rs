@@ -186,35 +186,29 @@ pub async fn known(db: &Connection, owner: (TenantId, Env), fingerprints: &[Stri
     Ok(found)
 }
 
-/// Rows that are looked at, of whoever has any number of them.
-const LATEST: u64 = 100;
+/// Rows that [`taken_back`] reads at once.
+pub const TAKEN_BACK_AT_ONCE: u64 = 100;
 
-/// What the person of this consent has given to its seller, and of which something was taken back, the latest first: by the number, and
-/// by the address.
+/// What this person has given to the seller of that consent, and of which something was taken back, in the order in which it was written
+/// down, a page at a time. However old: what was taken back later may be of other channels.
 #[boxed]
-pub async fn taken_back(db: &Connection, of: &Model) -> Result<Vec<Model>> {
-    let select = || {
-        owned(of.tenant_id, of.env)
-            .filter(Expr::cust("revoked_seq IS NOT NULL"))
-            .filter(Column::SellerKey.eq(of.seller_key.as_str()))
-            .order_by(Column::RevokedSeq, Order::Desc)
-            .limit(LATEST)
-    };
-    let mut found = Vec::new();
-    if let Some(number) = &of.phone_number {
-        let of_number = select()
+pub async fn taken_back(db: &Connection, of: &Model, person: &Address, after: Option<ConsentId>) -> Result<Vec<Model>> {
+    let of_seller = owned(of.tenant_id, of.env)
+        .filter(Expr::cust("revoked_seq IS NOT NULL"))
+        .filter(Column::SellerKey.eq(of.seller_key.as_str()));
+    let theirs = match person {
+        Address::Number(number) => of_seller
             .filter(Expr::cust("phone_number IS NOT NULL"))
-            .filter(Column::PhoneNumber.eq(number.clone()));
-        found.extend(of_number.all(db).await?);
-    }
-    if let Some(email) = &of.email {
-        let of_email = select()
+            .filter(Column::PhoneNumber.eq(number.clone())),
+        Address::Email(email) => of_seller
             .filter(Expr::cust("email IS NOT NULL"))
-            .filter(Column::Email.eq(email.as_str()));
-        found.extend(of_email.all(db).await?);
-    }
-    Ok(found)
+            .filter(Column::Email.eq(email.as_str())),
+    };
+    page::behind(db, theirs, Column::Id, after, TAKEN_BACK_AT_ONCE).await
 }
+
+/// Consents that are looked at, of however many one recording proves.
+const LATEST: u64 = 100;
 
 /// Those that name this recording as their proof, the newest hundred.
 #[boxed]

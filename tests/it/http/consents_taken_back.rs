@@ -114,6 +114,26 @@ on_both! {
         assert_eq!(read(&tenant.api, &id).await["status"], "revoked");
     }
 
+    /// However many consents to something else the person has given, and taken back, since.
+    async fn what_was_taken_back_long_ago_is_not_recorded_again(world: &mut World) {
+        let tenant = world.tenant().await;
+        let calls = give(&tenant.api, json!({ "channels": ["phone"] })).await;
+        tenant.api.post(&format!("/v1/consents/{calls}/revoke"), json!({ "only_this": true })).await.ok();
+        for round in 0..2 {
+            world.advance(minutes(1)).await;
+            let given_at = world.clock.now();
+            let row = |n: u32| format!("{NUMBER},,Acme Ltd.,sms,marketing,express,desk {n},{given_at},\n");
+            let csv: String = std::iter::once(format!("{HEADER}\n")).chain((0..70).map(row)).collect();
+            let (counts, refused) = import(world, &tenant, &csv).await;
+            assert_eq!((counts, refused), (json!([70, 0, 0]), vec![]), "round {round}");
+            let no_texts = json!({ "phone_number": NUMBER, "channels": ["sms"] });
+            tenant.api.post("/v1/dnc", no_texts).await.ok();
+        }
+        let again = consent(&json!({ "channels": ["phone"], "method": "list of a partner" }));
+        let refused = tenant.api.post("/v1/consents", again).await;
+        assert_eq!(refused.error(), (409, "invalid_state", None), "{}", refused.body);
+    }
+
     async fn staff_and_lists_take_back_what_they_bar(world: &mut World) {
         let tenant = world.tenant().await;
         let id = give(&tenant.api, json!({ "email": "ada@example.com", "channels": ["phone", "sms", "email"] })).await;

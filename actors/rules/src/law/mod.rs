@@ -5,6 +5,7 @@
 //! alone: the record of an attempt keeps the facts and the pack's version, so that anybody can ask again years later and hears the
 //! same. What is to be done during the call and after it are its [`Duties`]; what is known of it becomes facts by [`LegalTerms`].
 pub mod abandonment;
+mod both_clocks;
 pub mod caller;
 mod dates;
 mod duties;

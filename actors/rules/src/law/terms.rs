@@ -1,7 +1,8 @@
 //! What a campaign, a call or a message is in the words of the law, and what is known of one person: the facts of an attempt are made
 //! of both.
 use super::{
-    Asked, CallerRules, GateKind, Judgement, Law, Scope, UNDECIDED, Verdict,
+    Asked, CallerRules, GateKind, Judgement, Law, Scope,
+    both_clocks::by_the_wall,
     facts::{AbandonmentFact, CallerFact, Facts, IdentityFact, PlaceSource, ReassignedFact, RegisterFact, RestFact},
     judge,
     places::{clocks, of_region, zones_of},
@@ -21,7 +22,7 @@ use entities::{
     law::{DisclosureKind, Legal, LegalPerson, SandboxLaw},
     register::Seen,
     session::{CallLegal, Disclose, SafeHarbour},
-    values::{E164, Env, Moment, Place, Times, Zone},
+    values::{E164, Env, Moment, Place, Zone},
 };
 use std::sync::Arc;
 use uuid::Uuid;
@@ -112,17 +113,6 @@ impl Judged {
     /// What registers that were asked over an API have said of the number.
     fn answers(&self) -> impl Iterator<Item = &RegisterFact> {
         self.facts.registers.iter().filter(|found| found.is_answer())
-    }
-
-    /// The first rule that says no and is not one of time: caps, rests and hours have answers of their own.
-    pub fn first_bar(&self) -> Option<&Asked> {
-        let is_of_time = |kind| matches!(kind, GateKind::Rest | GateKind::Caps | GateKind::Hours);
-        self.judgement.noes().find(|asked| !is_of_time(asked.kind))
-    }
-
-    /// Do the law's own hours, of where the person is, keep it back? Whoever was loaded before a rule came may be in a group that is open.
-    pub fn is_out_of_hours(&self) -> bool {
-        self.judgement.verdict_of(GateKind::Hours).is_some_and(Verdict::is_no)
     }
 
     /// What must still be so when it is committed.
@@ -220,8 +210,14 @@ impl LegalTerms {
     }
 
     /// What the law says of an attempt at `at`, with what that rests on: by the first of the consents that cover it with which it may be
-    /// made, and the first number that may be shown there.
-    pub fn judged(&self, whom: Whom<'_>, record: &ContactRecord, caller: Option<&E164>, at: Moment) -> Judged {
+    /// made, and the first number that may be shown there. `behind_ms`: so far the wall clock is behind our time; a consent must do by both.
+    pub fn judged(
+        &self,
+        whom: Whom<'_>,
+        record: &ContactRecord,
+        caller: Option<&E164>,
+        (at, behind_ms): (Moment, i64),
+    ) -> Judged {
         let mut facts = self.facts(whom, record, caller, at);
         // Whichever can be shown will be.
         if caller.is_none() && self.callers.len() > 1 {
@@ -232,10 +228,13 @@ impl LegalTerms {
             }
         }
         let mut judgement = judge(&self.law, &facts);
+        let lacks = |facts: &Facts, said: &Judgement| {
+            lacks_consent(said) || behind_ms < 0 && lacks_consent(&judge(&self.law, &by_the_wall(facts, behind_ms)))
+        };
         // The best may lack what a rule asks for and another has: a contract, or a later day.
         let others = self.covering(whom, &record.legal, at).into_iter().skip(1);
         for other in others.take(OTHER_CONSENTS) {
-            if !lacks_consent(&judgement) {
+            if !lacks(&facts, &judgement) {
                 break;
             }
             let tried = Facts {
@@ -243,7 +242,7 @@ impl LegalTerms {
                 ..facts.clone()
             };
             let said = judge(&self.law, &tried);
-            if !lacks_consent(&said) {
+            if !lacks(&tried, &said) {
                 (facts, judgement) = (tried, said);
             }
         }
@@ -283,55 +282,6 @@ impl LegalTerms {
             },
             None => facts,
         }
-    }
-
-    /// What the verdicts on an attempt are where the wall clock is so far behind our time (negative: ahead of it): hours, caps and rests
-    /// hold by both, and a rule's days begin and end by the one that shows less. Else the guard of its commit would refuse what was
-    /// planned, again and again; and of hours a message's guard knows nothing.
-    pub fn by_both_clocks(&self, judged: &Judged, behind_ms: i64) -> Judgement {
-        let mut judgement = judged.judgement.clone();
-        if behind_ms == 0 {
-            return judgement;
-        }
-        let wall = judged.facts.at.plus_millis(-behind_ms);
-        let facts = Facts {
-            at: wall,
-            ..judged.facts.clone()
-        };
-        for asked in judge(&self.law, &facts).asked {
-            if let (GateKind::Caps | GateKind::Rest | GateKind::Hours, Verdict::Wait(until)) =
-                (asked.kind, asked.verdict)
-            {
-                let verdict = Verdict::Wait(until.map(|until| until.plus_millis(behind_ms)));
-                judgement.asked.push(Asked { verdict, ..asked });
-            }
-        }
-        // What is never open by our time does not open by waiting.
-        let is_shut = judgement.asked.iter().any(|asked| asked.verdict == Verdict::Never);
-        if wall < judged.holds.0 && !is_shut {
-            judgement.asked.push(Asked {
-                kind: GateKind::Caps,
-                rule: UNDECIDED.to_owned(),
-                verdict: Verdict::Wait(Some(judged.holds.0.plus_millis(behind_ms))),
-            });
-        }
-        judgement
-    }
-
-    /// May an attempt that was judged a while ago still be made, by either clock? Its commit may have taken long, and what it rests on may
-    /// have ended meanwhile.
-    pub fn still_allow(&self, judged: &Judged, now: Times) -> bool {
-        let facts = Facts {
-            at: now.ours,
-            ..judged.facts.clone()
-        };
-        let again = Judged {
-            judgement: judge(&self.law, &facts),
-            holds: self.law.holds(&facts),
-            facts,
-            ..judged.clone()
-        };
-        self.by_both_clocks(&again, now.behind_ms()).is_yes()
     }
 
     /// May a number of ours be shown in an attempt that is this one otherwise? The rules are looked up once for all numbers.

@@ -1,9 +1,12 @@
 use super::*;
 use crate::{
     consent::{ConsentGiven, Reading, accept},
-    law::{pack, tests::facts},
+    law::{Verdict, pack, tests::facts},
 };
-use entities::{agent::ConsentMode, values::Text};
+use entities::{
+    agent::ConsentMode,
+    values::{Text, Times},
+};
 use serde_json::json;
 
 /// A live sales call of Acme Inc., which has a number to call back.
@@ -200,7 +203,7 @@ fn a_contract_that_is_named_is_the_one_that_counts() {
             },
             ..terms()
         };
-        let judged = terms.judged(whom, &record, None, at);
+        let judged = terms.judged(whom, &record, None, (at, 0));
         let consent = judged.consent.map(|(id, _)| id.0.as_u128());
         assert_eq!(consent, rests_on, "{named:?}");
         let optin = judged.judgement.asked.iter().find(|asked| asked.rule == "fr.optin");
@@ -234,11 +237,11 @@ fn a_recording_keeps_the_law_of_the_workspaces_country() {
     }
 }
 
-/// Somebody in Austin, who has agreed in writing until that moment, is to get a text that sells.
-fn texting(until: &str) -> (LegalTerms, ContactRecord) {
+/// Of somebody in Austin, who has agreed in writing at the one moment until the other.
+fn in_writing(id: u128, given_at: &str, until: &str) -> consent::Model {
     let given: ConsentGiven = serde_json::from_value(json!({
         "phone_number": AUSTIN, "seller": "Acme Inc.", "channels": ["sms"], "purposes": ["marketing"], "tier": "express_written",
-        "method": "web form", "request_copy": "Acme Inc. may text me.", "given_at": "2026-11-30T12:00:00Z", "expires_at": until,
+        "method": "web form", "request_copy": "Acme Inc. may text me.", "given_at": given_at, "expires_at": until,
     }))
     .unwrap();
     let reading = Reading {
@@ -247,10 +250,14 @@ fn texting(until: &str) -> (LegalTerms, ContactRecord) {
         now: Times::at(Moment::parse("2026-11-30T12:00:00Z").unwrap()),
         by: None,
     };
-    let consent = accept(given, &reading, ConsentId(Uuid::from_u128(1))).unwrap().row;
+    accept(given, &reading, ConsentId(Uuid::from_u128(id))).unwrap().row
+}
+
+/// Somebody in Austin, who has agreed in writing until that moment, is to get a text that sells.
+fn texting(until: &str) -> (LegalTerms, ContactRecord) {
     let record = ContactRecord {
         legal: LegalRecord {
-            consents: vec![consent],
+            consents: vec![in_writing(1, "2026-11-30T12:00:00Z", until)],
             ..LegalRecord::default()
         },
         ..ContactRecord::default()
@@ -299,7 +306,7 @@ fn hours_are_open_when_they_are_by_both_clocks() {
         (before_three, 0, None),
         (before_three, -2 * MINUTE, Some(next_day.plus_millis(-2 * MINUTE))),
     ] {
-        let judged = terms.judged(whom, &record, None, now);
+        let judged = terms.judged(whom, &record, None, (now, behind_ms));
         let verdict = terms.by_both_clocks(&judged, behind_ms).verdict_of(GateKind::Hours);
         let expected = expected.map_or(Verdict::Yes, |until| Verdict::Wait(Some(until)));
         assert_eq!(verdict, Some(expected), "{now}, {behind_ms} ms behind");
@@ -315,7 +322,7 @@ fn what_was_judged_a_while_ago_is_judged_again_before_it_leaves() {
         number: Some(&number),
         ..Whom::default()
     };
-    let judged = terms.judged(whom, &record, None, tuesday("19:00"));
+    let judged = terms.judged(whom, &record, None, (tuesday("19:00"), 0));
     assert!(judged.judgement.is_yes(), "{:?}", judged.judgement);
     let now = |ours: &str, wall: &str| Times {
         ours: tuesday(ours),
@@ -330,6 +337,9 @@ fn what_was_judged_a_while_ago_is_judged_again_before_it_leaves() {
         ("20:00", "19:00", false),
         ("19:30", "14:59", false),
         ("19:30", "15:00", true),
+        // By a wall clock that is ahead it ends sooner.
+        ("19:57", "19:59", true),
+        ("19:58", "20:00", false),
     ] {
         assert_eq!(terms.still_allow(&judged, now(ours, wall)), expected, "{ours}, {wall}");
     }
@@ -381,4 +391,114 @@ fn a_register_is_asked_only_where_the_verdict_depends_on_it() {
         assert!(awaits || expected.is_empty(), "{row}");
     }
     assert!(!law.awaits_answer("gb.tps", &facts("GB 2026-12-01T12:00 consent=none")));
+}
+
+/// An attempt of these facts, whose rules hold as they are.
+fn judged_of(terms: &LegalTerms, facts: Facts) -> Judged {
+    Judged {
+        judgement: terms.judge(&facts),
+        consent: None,
+        seen: None,
+        rest: None,
+        holds: terms.law.holds(&facts),
+        identity_version: 0,
+        facts,
+    }
+}
+
+#[test]
+fn what_ages_or_ends_does_so_by_the_clock_that_shows_more() {
+    const MINUTE: i64 = 60_000;
+    const TO_A_CONTRACT: &str = "purpose=service consent=existing_contract:10d contract=C-1";
+    let terms = terms();
+    // How far ahead the wall clock may be, and what the rules of that kind say one millisecond later.
+    for (row, kind, most_ahead_ms, expected) in [
+        (
+            format!("GB 2026-12-01T12:00 {TO_A_CONTRACT} register=uk_tps:27d23h59m"),
+            GateKind::Register,
+            MINUTE,
+            Verdict::Wait(None),
+        ),
+        (
+            "ES 2026-12-01T12:00 consent=express_written:729d23h59m".to_owned(),
+            GateKind::Consent,
+            MINUTE,
+            Verdict::Never,
+        ),
+        (
+            "GB 2026-12-01T12:00 consent=express:10d expires=1m".to_owned(),
+            GateKind::Consent,
+            MINUTE - 1,
+            Verdict::Never,
+        ),
+        (
+            "US-NY 2026-12-01T12:00 consent=express_written:90d rnd=no:29d23h59m".to_owned(),
+            GateKind::Reassigned,
+            MINUTE,
+            Verdict::Wait(None),
+        ),
+        // It is asked about from then on.
+        (
+            "US-NY 2026-12-01T12:00 consent=express_written:29d23h59m".to_owned(),
+            GateKind::Reassigned,
+            MINUTE,
+            Verdict::Wait(None),
+        ),
+    ] {
+        let judged = judged_of(&terms, facts(&row));
+        for (behind_ms, verdict) in [
+            (0, Verdict::Yes),
+            (-most_ahead_ms, Verdict::Yes),
+            (-most_ahead_ms - 1, expected),
+            (5 * MINUTE, Verdict::Yes),
+        ] {
+            let found = terms.by_both_clocks(&judged, behind_ms).verdict_of(kind);
+            assert_eq!(found, Some(verdict), "{row}, {behind_ms} ms behind");
+        }
+    }
+}
+
+/// Until 11 August 2026 something spoken was enough in France. Source: law 2025-594.
+#[test]
+fn what_lies_between_two_laws_waits_until_both_clocks_show_the_same() {
+    const MINUTE: i64 = 60_000;
+    let (terms, midnight) = (terms(), Moment::parse("2026-08-10T22:00:00Z").unwrap());
+    // The time in Paris, and how far the wall clock is behind ours: until when it waits.
+    for (time, behind_ms, expected) in [
+        ("2026-08-10T23:58", 0, None),
+        ("2026-08-10T23:58", -2 * MINUTE + 1, None),
+        ("2026-08-10T23:58", -2 * MINUTE, Some(midnight)),
+        ("2026-08-11T00:02", 2 * MINUTE, None),
+        (
+            "2026-08-11T00:02",
+            2 * MINUTE + 1,
+            Some(midnight.plus_millis(2 * MINUTE + 1)),
+        ),
+    ] {
+        let judged = judged_of(&terms, facts(&format!("FR {time}")));
+        let verdict = terms.by_both_clocks(&judged, behind_ms).verdict_of(GateKind::Purpose);
+        let waits = verdict.filter(|verdict| verdict.is_no());
+        let expected = expected.map(|until| Verdict::Wait(Some(until)));
+        assert_eq!(waits, expected, "{time}, {behind_ms} ms behind");
+    }
+}
+
+/// The newer one ends between the two clocks.
+#[test]
+fn of_two_consents_the_one_that_stands_by_both_clocks_is_taken() {
+    let (terms, mut record) = texting("2026-12-01T20:00:00Z");
+    let older = in_writing(2, "2026-11-29T12:00:00Z", "2027-11-01T12:00:00Z");
+    record.legal.consents.push(older);
+    let number: E164 = AUSTIN.parse().unwrap();
+    let whom = Whom {
+        number: Some(&number),
+        ..Whom::default()
+    };
+    for (behind_ms, rests_on) in [(0, 1), (60_000, 1), (-59_999, 1), (-60_000, 2)] {
+        let judged = terms.judged(whom, &record, None, (tuesday("19:59"), behind_ms));
+        let consent = judged.consent.map(|(id, _)| id.0.as_u128());
+        assert_eq!(consent, Some(rests_on), "{behind_ms} ms behind");
+        let both = terms.by_both_clocks(&judged, behind_ms);
+        assert!(both.is_yes(), "{behind_ms} ms behind: {both:?}");
+    }
 }

@@ -196,7 +196,7 @@ impl List<'_> {
             let record = address.as_ref().and_then(|address| known.get(address)).cloned();
             let mut record = record.unwrap_or_default();
             if let Some(asked) = address.and_then(|_| asked.next()) {
-                let judged = self.legal.judged(asked.whom(), &record, None, self.starts);
+                let judged = self.legal.judged(asked.whom(), &record, None, (self.starts, 0));
                 self.law.add(&judged.judgement);
                 record.judgement = self.legal.is_enforced.then_some(judged.judgement);
             }

@@ -141,6 +141,25 @@ on_both! {
         assert_eq!(fates(&tenant, &path).await, [barred()]);
     }
 
+    /// The wall clock is a minute and a half ahead, and trusted: by it the day has come. Nobody is planned, and refused, again and again
+    /// until it has by our time.
+    async fn what_begins_between_the_two_clocks_is_waited_for(world: &mut World) {
+        let _file = under(world, LAW).await;
+        let tenant = world.tenant().await;
+        introduce(world, &tenant).await;
+        consent(&tenant.api, "+15002350000", json!({})).await;
+        leap(world, "2027-03-03T04:59:00Z").await;
+        world.clock.step_wall(90_000);
+        assert!(!world.clock.is_in_doubt());
+        let texts = json!({ "channel": "sms", "template": { "body": "Hello." } });
+        let path = run(&tenant, &[somebody("+15002350000", NEW_YORK, json!({}))], texts).await;
+        world.advance(seconds(10)).await;
+        let waits = contacts(&tenant, &path).await[0].clone();
+        assert_eq!((&waits["attempts"], &waits["next_attempt_at"]), (&json!(0), &json!("2027-03-03T05:00:00.000Z")), "{waits}");
+        world.advance(minutes(2)).await;
+        assert_eq!(fates(&tenant, &path).await, [barred()]);
+    }
+
     /// Set back by a day, and taken for true: what began by our time holds, though the wall clock has yet to see that day.
     async fn a_clock_that_was_set_back_opens_nothing(world: &mut World) {
         let _file = under(world, LAW).await;

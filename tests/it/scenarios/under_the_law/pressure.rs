@@ -1,7 +1,8 @@
 //! The law under pressure: a wall clock that was set, a database whose commits fail or whose answers are lost, a provider that hangs, a
 //! neighbour that waits. Nobody is reached who was not to be, and whoever has nothing to do with it goes on.
 use super::{
-    SELLER, barred, consent, fates, given, id_of, introduce, mid_morning, number, person, person_by, run, seller, with,
+    SELLER, barred, called, consent, fates, given, id_of, introduce, mid_morning, number, person, person_by, run,
+    seller, with,
 };
 use crate::{
     on_both,
@@ -13,6 +14,7 @@ use crate::{
     world::{
         Tenant, World, minutes,
         reassigned_server::{self, ReassignedServer},
+        seconds,
         twilio::Twilio,
     },
 };
@@ -24,13 +26,14 @@ use entities::{
     changes::{Changes, Guard},
     dnc::Source,
     ids::CampaignId,
-    values::Env,
+    values::{Env, Moment},
 };
 use rules::{
     barred::{Entry, Whom},
     commit::Commit,
 };
 use serde_json::{Value, json};
+use std::time::Duration;
 
 const MINUTE_MS: i64 = 60_000;
 const HOUR_MS: i64 = 60 * MINUTE_MS;
@@ -118,6 +121,50 @@ on_both! {
         assert_eq!(fates(&tenant, &path).await, [barred()]);
     }
 
+    /// The wall clock is two minutes ahead, and trusted: by it the consent has ended, and by our time it has a minute left. Its dial would be
+    /// refused by its guard until then.
+    async fn a_consent_has_ended_when_it_has_by_one_of_the_clocks(world: &mut World) {
+        let tenant = seller(world).await;
+        mid_morning(world).await;
+        let whom = ["+15002340001", "+15002340011"];
+        consent(&tenant.api, whom[0], json!({ "expires_at": "2027-03-02T15:01:00Z" })).await;
+        consent(&tenant.api, whom[1], json!({})).await;
+        world.clock.step_wall(2 * MINUTE_MS);
+        assert!(!world.clock.is_in_doubt());
+        let call = json!({
+            "to_number": whom[0], "agent_id": tenant.agent().await, "sandbox_law": "enforce", "contact": { "region": "FR" },
+        });
+        let refused = tenant.api.post("/v1/sessions", call).await;
+        assert_eq!(refused.error(), (409, "compliance_blocked", Some("fr.optin")), "{}", refused.body);
+        let path = run(&tenant, &whom.map(|number| person(number, "FR")), json!({})).await;
+        world.advance(seconds(20)).await;
+        assert!(world.clock.now().to_string().as_str() < "2027-03-02T15:01");
+        assert_eq!(fates(&tenant, &path).await, [barred(), called()]);
+    }
+
+    /// The service stood still between the commit of a campaign's text and its moment, longer than the consent lasts.
+    async fn a_campaigns_text_does_not_leave_when_its_consent_has_ended_meanwhile(world: &mut World) {
+        let (tenant, provider) = (world.tenant().await, Twilio::start().await);
+        let api = with_provider(world, &tenant, &provider).await;
+        world.under_the_law().await;
+        introduce(world, &tenant).await;
+        let tenant = Tenant { api, ..tenant };
+        mid_morning(world).await;
+        consent(&tenant.api, KEPT, json!({})).await;
+        consent(&tenant.api, YESTERDAYS, json!({ "expires_at": "2027-03-02T15:05:00Z" })).await;
+        let people = [KEPT, YESTERDAYS].map(|number| json!({ "phone_number": number }));
+        let slow = json!({ "channel": "sms", "template": { "body": "Hello." }, "pacing": { "calls_per_second": 0.1 } });
+        run(&tenant, &people, slow).await;
+        // The intent of the second is committed a tenth of a second before its moment.
+        while world.rows("sms_messages").await < 2 {
+            world.advance(Duration::from_millis(50)).await;
+        }
+        assert_eq!(reached(&provider), [KEPT]);
+        world.clock.set(Moment::parse("2027-03-02T15:06:00Z").unwrap());
+        world.advance(minutes(10)).await;
+        assert_eq!(reached(&provider), [KEPT]);
+    }
+
     /// The machine has slept for two hours, and the service's own time does not follow its wall clock yet: whoever opts out now does so at
     /// 15:00, and has taken back what was given at 14:00.
     async fn an_opt_out_is_not_older_than_it_is_while_the_clock_is_in_doubt(world: &mut World) {
@@ -153,6 +200,37 @@ on_both! {
         assert_eq!(api.delete(&path).await.status, 204);
         let left = api.get(&format!("/v1/consents/{partners}")).await.ok();
         assert_eq!(left["status"], "revoked", "what was given before the no stays taken back");
+    }
+
+    /// The wall clock was 40 days ahead for a moment, and is right again: a day later it is put on record that the person has said it once
+    /// more, and at once where they had agreed meanwhile.
+    async fn who_says_it_again_is_on_record_though_the_first_time_was_dated_ahead(world: &mut World) {
+        let tenant = world.tenant().await;
+        let says = async || {
+            let entry = Entry {
+                id: world.deps().ids.next(),
+                whom: Whom::Number(PERSON.parse().unwrap()),
+                channels: Vec::new(),
+                reason: Some("said so".into()),
+                source: Source::OptOutVoice,
+                session_id: None,
+                requested_at: None,
+                created_by: None,
+            };
+            let (entry, _) = actors::dnc::add(world.deps(), (tenant.id, Env::Test), entry).await.unwrap();
+            (world.rows("attempt_records").await, entry.opted_out_at.unwrap().to_string())
+        };
+        world.clock.step_wall(40 * 24 * HOUR_MS);
+        let dated = "2027-04-11T13:00:00.000Z".to_owned();
+        assert_eq!(says().await, (1, dated.clone()));
+        world.clock.step_wall(-40 * 24 * HOUR_MS);
+        assert!(!world.clock.is_in_doubt());
+        assert_eq!(says().await, (1, dated.clone()));
+        world.leap(minutes(24 * 60)).await;
+        assert_eq!(says().await, (2, dated.clone()));
+        assert_eq!(says().await, (2, dated.clone()), "so soon it is the same");
+        consent(&tenant.api, PERSON, json!({ "given_at": world.clock.now() })).await;
+        assert_eq!(says().await, (3, dated));
     }
 
     /// Two of two were abandoned: that brake opens when the hour is a day old by our time and by the wall clock, asked in the dial's commit.

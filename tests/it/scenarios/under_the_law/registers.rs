@@ -100,6 +100,24 @@ on_both! {
         assert_eq!(fates(&tenant, &stale).await, [called()]);
     }
 
+    /// The wall clock is two minutes ahead, and trusted: by it the copy is too old, and by our time it has a minute left.
+    async fn a_copy_is_too_old_when_it_is_by_one_of_the_clocks(world: &mut World) {
+        let tenant = seller(world).await;
+        mid_morning(world).await;
+        contract(&tenant, "+15002340001").await;
+        // 28 days.
+        upload(&tenant, "2027-02-02T15:01:00Z").await;
+        world.clock.step_wall(2 * 60_000);
+        assert!(!world.clock.is_in_doubt());
+        let path = about_a_contract(&tenant, &["+15002340001"]).await;
+        world.advance(seconds(20)).await;
+        assert!(world.clock.now() < Moment::parse("2027-03-02T15:01:00Z").unwrap());
+        assert_eq!((fates(&tenant, &path).await, campaign(&tenant, &path).await["blocked_by"].clone()), (vec![untouched()], json!(["register"])));
+        upload(&tenant, "2027-03-02").await;
+        world.advance(minutes(2)).await;
+        assert_eq!(fates(&tenant, &path).await, [called()]);
+    }
+
     /// Whose consent makes the register needless is not kept waiting by those who need it.
     async fn who_needs_no_register_does_not_wait_for_it(world: &mut World) {
         let tenant = seller(world).await;

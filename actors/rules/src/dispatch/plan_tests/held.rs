@@ -112,7 +112,7 @@ fn who_waits_for_an_answer_that_is_on_its_way_waits_for_seconds() {
             behind_ms: 0,
         };
         let always = CallingHours::Hours(Hours::new(Vec::new()));
-        let found = queue.first_no(&whom, (&record, None), &always, &terms, noon());
+        let found = queue.first_no(&whom, &record, &always, &terms, noon());
         assert_eq!(found, Some(expected), "{kind:?} {is_being_asked} {is_due}");
     }
 }

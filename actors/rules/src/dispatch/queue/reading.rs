@@ -196,8 +196,7 @@ impl Queue {
                 known_hours.insert(contact.zone.clone(), self.rules.of(&contact.zone));
             }
             let calling_hours = known_hours.get(&contact.zone).unwrap_or(&CallingHours::Uncallable);
-            let known = (&record, judged.as_ref());
-            let mut found = self.first_no(&contact, known, calling_hours, &terms, now);
+            let mut found = self.first_no(&contact, &record, calling_hours, &terms, now);
             // It is read among the fresh ones of its old group, which says nothing of its hours: it comes again as one whose time has come.
             if is_regrouped && contact.next_attempt_at.is_none() && found.is_none() {
                 found = Some((Rule::NotBefore, Verdict::Wait(Some(now))));
@@ -214,11 +213,11 @@ impl Queue {
         judged.collect()
     }
 
-    /// The first rule that does not let it be reached now. `record`, and what the law says of it.
+    /// The first rule that does not let it be reached now.
     pub(in crate::dispatch) fn first_no(
         &self,
         contact: &Contact,
-        (record, judged): (&ContactRecord, Option<&Judged>),
+        record: &ContactRecord,
         calling_hours: &CallingHours,
         terms: &Terms<'_>,
         now: Moment,
@@ -231,12 +230,6 @@ impl Queue {
         if found.is_none() && by_law != Verdict::Yes {
             // The law has a rule for where it is that its group was named without.
             found = Some((Rule::Hours, by_law));
-        }
-        let is_switching =
-            judged.is_some_and(|judged| self.is_lawful() && judged.holds.0 > now.plus_millis(-self.behind_ms));
-        if is_switching && found.is_none() {
-            // By our time a rule has changed that has not by the wall clock: what would be committed now holds by one of them only.
-            found = Some((Rule::Purpose, Verdict::Wait(None)));
         }
         match found {
             // Its time had come once, or nobody knows when its hours open.
@@ -284,6 +277,6 @@ impl Queue {
             consent_id: contact.consent_id,
             timezone: contact.timezone,
         };
-        Some(legal.judged(whom, record, None, now))
+        Some(legal.judged(whom, record, None, (now, self.behind_ms)))
     }
 }
