@@ -6,7 +6,6 @@ use super::{
     judge,
     places::{clocks, of_region, zones_of},
     places_of,
-    rule::Says,
 };
 use crate::{
     consent::standing::{self, Wanted},
@@ -15,7 +14,7 @@ use crate::{
 };
 use entities::{
     abandonment::AbandonmentLimit,
-    changes::{CapSpan, Guard, Lawful},
+    changes::{Guard, Lawful},
     consent,
     dnc::DncChannel,
     ids::{CampaignId, ConsentId, TenantId},
@@ -84,6 +83,8 @@ pub struct Judged {
     pub holds: (Moment, Moment),
     /// Of what is known of whoever calls.
     pub identity_version: i32,
+    /// Where whoever calls is: its rules of recordings hold, too.
+    pub own: Option<Place>,
 }
 
 /// A message that is about to be handed over, for the record that proves it.
@@ -249,6 +250,7 @@ impl LegalTerms {
             rest: whom.number.map(|number| (number.clone(), newest)),
             holds: self.law.holds(&facts),
             identity_version: self.identity_version,
+            own: self.own.clone(),
             seen: record.legal.seen.clone(),
             consent,
             facts,
@@ -478,21 +480,6 @@ fn lacks_consent(judgement: &Judgement) -> bool {
         )
     };
     judgement.noes().any(of_consent)
-}
-
-impl Law {
-    /// How often somebody may be reached, by all rules that are in force for it.
-    pub fn caps(&self, facts: &Facts) -> Vec<CapSpan> {
-        let rules = self.rules_for(facts).into_iter().filter(|rule| !self.overrides(rule));
-        let caps = rules.filter_map(|rule| match &rule.says {
-            Says::Cap { most, hours } => Some(CapSpan {
-                most: i32::try_from(*most).unwrap_or(i32::MAX),
-                hours: i32::try_from(*hours).unwrap_or(i32::MAX),
-            }),
-            _ => None,
-        });
-        caps.collect()
-    }
 }
 
 #[cfg(test)]
