@@ -199,14 +199,11 @@ pub async fn of_call(deps: &Deps, db: &Connection, row: &session::Model, languag
 
 /// What the record keeps of an attempt, beside who it went to and what made it.
 pub fn body(law: &Law, judged: Judged, is_lawful: bool) -> AttemptBody {
-    let made = law.operator.iter().flat_map(|operator| &operator.overrides);
-    let overridden: BTreeSet<&str> = judged.judgement.overridden().collect();
-    let overrides = made.filter(|made| overridden.contains(made.rule.as_str())).cloned();
     AttemptBody {
         law: law.pack.version.clone(),
         operator: law.operator.as_ref().map(|operator| operator.sha256.clone()),
         observed: !is_lawful,
-        overrides: overrides.collect(),
+        overrides: law.stamped(&judged),
         facts: judged.facts,
         asked: judged.judgement.asked,
         attempt_no: 1,

@@ -230,8 +230,9 @@ impl CallTransport for Line {
     fn wanted(&mut self) -> BoxFuture<'_, E164> {
         pending().boxed()
     }
+    /// Nobody ever takes over.
     fn hand_over<'a>(&'a mut self, _: &'a E164) -> BoxFuture<'a, Result<(), String>> {
-        pending().boxed()
+        ready(Err("busy".to_owned())).boxed()
     }
     fn dawdle(&mut self, _: u64) -> BoxFuture<'_, Option<(E164, u64)>> {
         pending().boxed()

@@ -294,6 +294,7 @@ impl Conversing {
         let bridged = deps.router.sessions().insist(session, bridge);
         match self.carry_both(second, None, ended, bridged).await {
             Ok(Ok(session)) if is_bridged(&session) => {
+                self.is_bridged = true;
                 let _ = done.send(Ok(()));
                 let carried = self.carry_both(second, Some(orders), ended, pending::<Infallible>());
                 let Err(next) = carried.await;

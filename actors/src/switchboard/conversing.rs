@@ -13,6 +13,7 @@ use super::{
 };
 use crate::{
     call::leg::{Control, Leg},
+    conversation::Wishes,
     deps::Deps,
     voice::talk::MessageCue,
 };
@@ -64,6 +65,10 @@ pub struct Conversing {
     /// Second legs so far.
     pub(super) seconds: u32,
     is_held: bool,
+    /// By which the other side opts out of being called, if any does; none either once it was pressed while somebody else talked there.
+    opt_out_key: Option<String>,
+    /// Somebody else talks there, and no agent listens to keys.
+    pub(super) is_bridged: bool,
 }
 
 /// Does the call go on?
@@ -82,6 +87,7 @@ impl Conversing {
         sound: Sound,
         agent: Agent,
     ) -> Self {
+        let opt_out_key = Wishes::of(&leg.call, &leg.agent.definition).key().map(str::to_owned);
         Conversing {
             deps: deps.clone(),
             switchboard: switchboard.clone(),
@@ -96,6 +102,8 @@ impl Conversing {
             look_at: Instant::now() + FIRST_LOOK,
             seconds: 0,
             is_held: false,
+            opt_out_key,
+            is_bridged: false,
         }
     }
 
@@ -248,7 +256,7 @@ impl Conversing {
             }
             Happening::Info { content_type, body } => {
                 if let Some(keys) = keys_of(&content_type, &body) {
-                    self.sound.bridge().press(keys);
+                    self.pressed(keys);
                 }
             }
             // Our 200 has waited for a PRACK, and has left since.
@@ -295,10 +303,35 @@ impl Conversing {
             RtpEvent::NeverHeard => return self.lost("nothing was heard in the first 10 seconds"),
             RtpEvent::HeardNoMore => return self.lost("nothing was heard for 30 seconds"),
             RtpEvent::FirstSound => self.tell_first_sound(),
+            // The second leg has it; of the others none is the agent's.
+            RtpEvent::Relayed(key) if self.opts_out_by(key.encode_utf8(&mut [0; 4])) => self.pressed(key.into()),
             RtpEvent::Gone => return self.soundless(),
-            RtpEvent::FirstPacket | RtpEvent::Moved | RtpEvent::Beep | RtpEvent::Tone(_) => {}
+            RtpEvent::FirstPacket | RtpEvent::Moved | RtpEvent::Beep | RtpEvent::Tone(_) | RtpEvent::Relayed(_) => {}
         }
         Next::GoesOn
+    }
+
+    /// The agent hears it. Where somebody else talks only the wish to be called no more is heard, and they talk on.
+    fn pressed(&mut self, keys: String) {
+        if !self.is_bridged {
+            self.sound.bridge().press(keys);
+            return;
+        }
+        if !self.opts_out_by(&keys) {
+            return;
+        }
+        self.opt_out_key = None;
+        self.tell(SessionCommand::Note {
+            kind: "keys_pressed",
+            detail: keys,
+        });
+        self.tell(SessionCommand::OptOut {
+            purge_after: self.deps.clock.now().plus(self.deps.limits.opt_out_purge_grace),
+        });
+    }
+
+    fn opts_out_by(&self, keys: &str) -> bool {
+        self.opt_out_key.as_deref() == Some(keys)
     }
 
     fn cue(&self, cue: MessageCue) {

@@ -192,6 +192,36 @@ on_the_phone! {
         }
     }
 
+    /// L3. Whoever was handed over presses the key while somebody else talks there: the number is on the list, and they talk on.
+    async fn who_presses_the_key_in_a_bridge_is_called_no_more(stage: &mut Stage) needs [Kamailio, Pjsip] {
+        let exchange = Exchange::open(stage).await;
+        let mut caller = exchange.telephone(stage, CALLEE, json!({})).await;
+        let mut person = exchange.telephone(stage, PERSON, json!({})).await;
+        let agent = stage.agent(json!({ "opt_out": { "key": "9" } })).await;
+        let (id, timeline) = exchange.hand_over_from(stage, &mut caller, &agent).await;
+        person.is("CONFIRMED").await;
+        stage.api.until(&timeline, has("bridged")).await;
+        let of = |number: &str| format!("/v1/dnc/check?phone_number=%2B{}", &number[1..]);
+        // Whoever took over wishes nothing, and a key that was not offered means nothing.
+        person.tell(json!({ "do": "dtmf", "digits": "9" }));
+        caller.hears("dtmf", |_| true).await;
+        caller.tell(json!({ "do": "dtmf", "digits": "1" }));
+        person.hears("dtmf", |_| true).await;
+        for number in [CALLEE, PERSON] {
+            assert_eq!(stage.api.get(&of(number)).await["listed"], false, "{number}");
+        }
+        caller.tell(json!({ "do": "dtmf", "digits": "9" }));
+        let listed = stage.api.until(&of(CALLEE), |check| check["listed"] == true).await;
+        assert_eq!(listed["entry"]["source"], "opt_out_voice", "{listed}");
+        stage.api.until(&timeline, has("opt_out")).await;
+        let pressed = stage.timeline(&id).await.into_iter().filter(|entry| entry["kind"] == "keys_pressed");
+        assert_eq!(pressed.map(|entry| entry["detail"].clone()).collect::<Vec<_>>(), ["9"]);
+        assert_eq!(stage.session(&id).await["status"], "in_progress", "they talk on");
+        caller.tell(json!({ "do": "hang_up" }));
+        person.hears("gone", |_| true).await;
+        assert_eq!(end(&stage.ended(&id).await), ("completed", "transferred"));
+    }
+
     /// 53. Nobody takes over: busy, and then nobody at all for 45 s. The agent has the caller back.
     async fn nobody_takes_over(stage: &mut Stage) needs [Kamailio, Pjsip] {
         for (behaviour, seconds) in [(json!({ "code": 486 }), 0..15), (json!({ "code": null }), 43..60)] {

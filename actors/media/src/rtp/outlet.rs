@@ -100,7 +100,10 @@ impl Outlet {
 
     pub fn take(&mut self, heard: Heard<'_>, now: Instant) {
         match (heard, &self.to) {
-            (Heard::Key(key), Some(to)) => to.packet(Relayed::Key(key)),
+            (Heard::Key(key), Some(to)) => {
+                to.packet(Relayed::Key(key));
+                self.tell(RtpEvent::Relayed(key));
+            }
             (Heard::Sound(samples), Some(to)) => {
                 to.sound(samples);
                 if to.is_recorded() {

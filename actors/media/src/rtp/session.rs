@@ -111,8 +111,8 @@ impl RtpSession {
         self.order(Order::Retarget(Box::new(params)))
     }
 
-    /// Connects both: what one hears the other sends, keys too; the bridges are not told and not asked. `is_recorded`: what passes is
-    /// a part of the recording of either one's bridge, if it has one.
+    /// Connects both: what one hears the other sends, keys too, of which whoever owns the leg is told; the bridges are not told and not
+    /// asked. `is_recorded`: what passes is a part of the recording of either one's bridge, if it has one.
     pub fn relay(&self, other: &RtpSession, is_recorded: bool) -> bool {
         self.inlet.set_recorded(is_recorded);
         other.inlet.set_recorded(is_recorded);

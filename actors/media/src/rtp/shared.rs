@@ -85,6 +85,8 @@ pub enum RtpEvent {
     FirstSound,
     /// Before somebody picks up.
     Tone(Tone),
+    /// A key that went on to another leg: the bridge is not told of it.
+    Relayed(char),
     /// Of a leg that has failed. It cannot tell that itself: its owner knows it by the end of the events.
     Gone,
 }

@@ -280,7 +280,7 @@ async fn connected_legs_carry_voices_and_keys_whatever_they_speak() {
     ];
     for (second, is_recorded) in legs {
         let what = format!("{second:?}, recorded: {is_recorded}");
-        let (mut caller, inner) = pair(&threads, |_, _| {});
+        let (mut caller, mut inner) = pair(&threads, |_, _| {});
         let (mut callee, other) = pair(&threads, |params, _| params.codec = second);
         assert!(inner.session.relay(&other.session, is_recorded));
         drop(caller.say(440.0));
@@ -289,6 +289,7 @@ async fn connected_legs_carry_voices_and_keys_whatever_they_speak() {
         assert_tone(&caller.utterance().await, 446.0, &what);
         assert!(caller.session.press("7"));
         assert_eq!(callee.keys(1).await, "7", "{what}");
+        while inner.event().await != RtpEvent::Relayed('7') {}
         // Back to the agent.
         assert!(inner.session.end_relay() && other.session.end_relay());
         drop(inner.say(440.0));

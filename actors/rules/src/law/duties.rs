@@ -1,9 +1,10 @@
-//! What the rules in force want of a call while it is made, spoken and kept: of all of them together, the strictest.
+//! What the rules in force want of a call while it is made, spoken and kept: of all of them together, the strictest. And which of it the
+//! operator's overrides have left out.
 use super::{
-    Law,
-    facts::{Facts, RestCause},
+    Asked, Facts, Judged, Law, Override, Verdict,
+    facts::RestCause,
     force::Scope,
-    rule::Says,
+    rule::{LawRule, Says},
 };
 use entities::{agent::ConsentMode, changes::CapSpan, law::DisclosureKind, values::Place};
 use schemars::JsonSchema;
@@ -84,17 +85,42 @@ impl Law {
 
     /// How it may be recorded at the end of whoever calls.
     fn recording_in(&self, own: &Place, scope: Scope<'_>) -> ConsentMode {
+        let kept = self.of_recordings_in(own, scope).filter(|rule| !self.overrides(rule));
+        let wanted = kept.filter_map(|rule| match rule.says {
+            Says::Recording { consent } => Some(consent),
+            _ => None,
+        });
+        wanted.max().unwrap_or_default()
+    }
+
+    fn of_recordings_in(&self, own: &Place, scope: Scope<'_>) -> impl Iterator<Item = &LawRule> {
         let there = Scope {
             places: std::slice::from_ref(own),
             own: None,
             ..scope
         };
-        let entries = self.in_force(&there).into_iter();
-        let wanted = entries.filter_map(|entry| match entry.rule.says {
-            Says::Recording { consent } if !self.overrides(&entry.rule) => Some(consent),
-            _ => None,
-        });
-        wanted.max().unwrap_or_default()
+        let rules = self.in_force(&there).into_iter().map(|entry| &entry.rule);
+        rules.filter(|rule| matches!(rule.says, Says::Recording { .. }))
+    }
+
+    /// The overrides by which this attempt keeps less than the law asks, in the order of the operator's file: of rules that said no, and
+    /// of those that want something later. The latter say yes before the call, so nothing else in its record shows that they were left out.
+    pub fn stamped(&self, judged: &Judged) -> Vec<Override> {
+        let facts = &judged.facts;
+        let is_left_out = |asked: &&Asked| {
+            let wants_later = || self.pack.rule(&asked.rule).is_some_and(LawRule::wants_later);
+            asked.verdict == Verdict::Overridden || facts.overrides.contains(&asked.rule) && wants_later()
+        };
+        let asked = judged.judgement.asked.iter().filter(is_left_out);
+        let mut left_out: BTreeSet<&str> = asked.map(|asked| asked.rule.as_str()).collect();
+        if let Some(own) = &judged.own {
+            let there = self.of_recordings_in(own, Scope::from(facts));
+            left_out.extend(there.filter(|rule| self.overrides(rule)).map(|rule| rule.id.as_str()));
+        }
+        let made = self.operator.iter().flat_map(|operator| &operator.overrides);
+        made.filter(|made| left_out.contains(made.rule.as_str()))
+            .cloned()
+            .collect()
     }
 }
 

@@ -53,7 +53,12 @@ const CURRENT: Texts<'static> = Texts {
     ],
 };
 
-static PACK: LazyLock<Result<Pack, LawError>> = LazyLock::new(|| Pack::read(CURRENT));
+/// A pack that is read when it is first asked for.
+type ReadOnce = LazyLock<Result<Pack, LawError>>;
+
+static PACK: ReadOnce = LazyLock::new(|| Pack::read(CURRENT));
+/// Every pack that was ever released, and the newest.
+static KNOWN: &[&ReadOnce] = &[&PACK];
 /// No rule, so all is closed.
 static NOTHING: LazyLock<Pack> = LazyLock::new(Pack::default);
 
@@ -75,8 +80,8 @@ pub fn check() -> Result<(), LawError> {
 
 /// The pack by which an attempt was judged.
 pub fn of_version(version: &str) -> Option<&'static Pack> {
-    let newest = pack();
-    (newest.version == version).then_some(newest)
+    let mut known = KNOWN.iter().filter_map(|pack| LazyLock::force(pack).as_ref().ok());
+    known.find(|pack| pack.version == version)
 }
 
 impl Pack {
@@ -117,5 +122,39 @@ impl Pack {
         }
         self.rules.push(rule);
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::digest::sha256;
+
+    /// Each pack of `KNOWN`: its version, SHA-256 over its files in their order, and what it is read from.
+    const VERSIONS: &[(&str, &str, Texts<'static>)] = &[(
+        "2026-11-30.2",
+        "110b1af57ecfbdf68e00242df31e7ba8be4a82aa55e822d7cce109b0dc473166",
+        CURRENT,
+    )];
+
+    /// A record names a version. Whoever proves it years later must find the rules of that day under that name.
+    #[test]
+    fn the_rules_of_a_version_never_change() {
+        for (version, sha, texts) in VERSIONS {
+            let rules = texts.rules.iter().map(|(_, text)| *text);
+            let files: String = [texts.pack, texts.holidays].into_iter().chain(rules).collect();
+            let found = sha256(files.as_bytes());
+            assert_eq!(
+                found, *sha,
+                "The files of law pack {version} have changed, and records name that version. Give `version` in law/pack.toml a new \
+                 value (the day, and behind a dot which of that day), take it over into VERSIONS, run this test again and write there the \
+                 digest that it finds. If a release has had {version}, put that one's files into a folder of their own first, and let KNOWN \
+                 and VERSIONS go on naming them."
+            );
+            assert_eq!(of_version(version).map(|pack| pack.version.as_str()), Some(*version));
+        }
+        let versions: BTreeSet<&str> = VERSIONS.iter().map(|(version, ..)| *version).collect();
+        assert_eq!((versions.len(), VERSIONS.len()), (KNOWN.len(), KNOWN.len()));
+        assert!(versions.contains(pack().version.as_str()));
     }
 }

@@ -86,6 +86,8 @@ pub struct Judged {
     pub holds: (Moment, Moment),
     /// Of what is known of whoever calls.
     pub identity_version: i32,
+    /// Where whoever calls is: its rules of recordings hold, too.
+    pub own: Option<Place>,
 }
 
 /// A message that is about to be handed over, for the record that proves it.
@@ -256,6 +258,7 @@ impl LegalTerms {
             rest: whom.number.map(|number| (number.clone(), newest)),
             holds: self.law.holds(&facts),
             identity_version: self.identity_version,
+            own: self.own.clone(),
             seen: record.legal.seen.clone(),
             consent,
             facts,

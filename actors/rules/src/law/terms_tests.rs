@@ -237,6 +237,45 @@ fn a_recording_keeps_the_law_of_the_workspaces_country() {
     }
 }
 
+/// Rules that want something of a call say yes before it: no verdict shows what an override has taken away.
+#[test]
+fn an_override_of_what_a_call_owes_is_stamped_wherever_the_rule_is_asked() {
+    let noon = Moment::parse("2026-12-01T17:00:00Z").unwrap();
+    let stamped = |place: &str, own: Option<&str>, overridden: &[&str]| {
+        let made = |rule: &&str| {
+            format!("[[override]]\nrule = \"{rule}\"\nreason = \"Counsel has agreed\"\napproved_by = \"J. Doe\"\n")
+        };
+        let file: String = overridden.iter().map(made).collect();
+        let terms = LegalTerms {
+            law: Arc::new(Law::read(pack(), Some(("law.toml", file.as_str()))).unwrap()),
+            own: own.map(|own| own.parse().unwrap()),
+            ..terms()
+        };
+        let region: Place = place.parse().unwrap();
+        let whom = Whom {
+            region: Some(&region),
+            ..Whom::default()
+        };
+        let judged = terms.judged(whom, &ContactRecord::default(), None, (noon, 0));
+        let duties = judged.judgement.of("everywhere.disclosure.ai");
+        assert_eq!(duties, Some(Verdict::Yes), "as rows say that were written before");
+        let stamps = terms.law.stamped(&judged).into_iter();
+        stamps.map(|made| made.rule).collect::<Vec<String>>()
+    };
+    let said_and_recorded = ["everywhere.disclosure.ai", "us.recording.all_parties", "us.email"];
+    assert_eq!(stamped("US-FL", None, &said_and_recorded), &said_and_recorded[..2]);
+    assert_eq!(stamped("US-NY", None, &said_and_recorded), &said_and_recorded[..1]);
+    // What else is left out of the duties.
+    let others = ["us.abandonment", "us.ring", "us.attestation"];
+    assert_eq!(stamped("US-NY", None, &others), others);
+    // The workspace's own end of the call, of which no other rule is asked.
+    assert_eq!(stamped("US-NY", Some("DE"), &["eu.recording"]), ["eu.recording"]);
+    assert!(stamped("US-NY", None, &["eu.recording"]).is_empty());
+    // Those that have said yes, and those that said no.
+    assert!(stamped("US-NY", None, &["us.hours.default", "us.cap.day"]).is_empty());
+    assert_eq!(stamped("US-NY", None, &["us.consent.voice"]), ["us.consent.voice"]);
+}
+
 /// Of somebody in Austin, who has agreed in writing at the one moment until the other.
 fn in_writing(id: u128, given_at: &str, until: &str) -> consent::Model {
     let given: ConsentGiven = serde_json::from_value(json!({
@@ -402,6 +441,7 @@ fn judged_of(terms: &LegalTerms, facts: Facts) -> Judged {
         rest: None,
         holds: terms.law.holds(&facts),
         identity_version: 0,
+        own: None,
         facts,
     }
 }

@@ -283,6 +283,30 @@ async fn whoever_is_back_is_reminded() {
     assert_eq!(told(&stage.close().await).len(), 2);
 }
 
+/// From a transfer: who was to take over is busy. The agent says so, and then who speaks.
+#[tokio::test]
+async fn whom_nobody_takes_over_is_reminded() {
+    const NOBODY: &str = "I am sorry, nobody is available right now.";
+    let to: E164 = "+12025550177".parse().unwrap();
+    let (mut talk, bench) = bench_of(lawful(&[Ai, Name]), Some(true), says, 1);
+    let wanted = Command::Transfer { to: to.clone() };
+    talk.speech_out.session_link.ask(wanted).await.unwrap();
+    let talk = tokio::spawn(talk.hold());
+    let mut stage = Stage { bench, talk };
+    let log = stage.bench.log.clone();
+    stage.pass(100_000);
+    log.until("opens").await;
+    stage.done();
+    settled().await;
+    stage.bench.events.send(Event::Control(Control::Transfer(to))).unwrap();
+    log.until(&format!("begins {REMINDER}")).await;
+    let session = stage.close().await;
+    assert_eq!(log.all("begins ")[1..], [NOBODY, REMINDER]);
+    assert_eq!(log.all("spoken for "), [REMINDER], "the brain is told");
+    assert_eq!(notes(&session, "transfer_failed"), ["busy"]);
+    assert_eq!(told(&session).len(), 2);
+}
+
 #[tokio::test]
 async fn who_asks_whether_a_machine_speaks_gets_the_truth_from_the_service() {
     for (question, answer) in [

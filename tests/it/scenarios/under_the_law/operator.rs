@@ -9,6 +9,10 @@ use crate::{
 };
 use callboard::settings::Settings;
 use entities::values::Moment;
+use rules::law::{
+    Law, pack,
+    record::{AttemptBody, prove},
+};
 use serde_json::{Value, json};
 
 const NEW_YORK: (&str, &str) = ("US-NY", "America/New_York");
@@ -61,6 +65,8 @@ fn what_loosens_a_rule_stops_the_start_and_names_it() {
             ["gb.consent.voice", "says"],
         ),
         (overridden(&["everywhere.floor"]), ["everywhere.floor", "rule"]),
+        (overridden(&["eu.disclosure"]), ["eu.disclosure", "rule"]),
+        (overridden(&["eu.disclosure.cloned"]), ["eu.disclosure.cloned", "rule"]),
         (overridden(&["everywhere.no_such"]), ["everywhere.no_such", "rule"]),
         (
             "[[override]]\nrule = \"us.cap.day\"\nreason = \"why not\"\napproved_by = \"me\"\n".to_owned(),
@@ -131,6 +137,28 @@ on_both! {
         }
         let stamped = |rule: &str| json!({ "rule": rule, "reason": "counsel has looked at it", "approved_by": "Ada Lovelace" });
         assert_eq!(proof["records"][0]["record"]["overrides"], json!([stamped("us.consent.voice"), stamped("us.dnc")]), "those that were needed");
+    }
+
+    /// What is said and how it is recorded no rule refuses: who has decided that less is done is on record all the same, and the verdicts
+    /// come out again.
+    async fn an_override_of_what_is_said_is_stamped(world: &mut World) {
+        let file = overridden(&["everywhere.disclosure.ai", "us.recording.all_parties", "us.email"]);
+        let _folder = under(world, &file).await;
+        let tenant = world.tenant().await;
+        introduce(world, &tenant).await;
+        mid_morning(world).await;
+        consent(&tenant.api, "+15002340001", json!({})).await;
+        let path = run(&tenant, &[person_by("+15002340001", "US-FL", NEW_YORK.1)], json!({})).await;
+        world.advance(minutes(1)).await;
+        assert_eq!(fates(&tenant, &path).await, [called()]);
+        let attempt = attempts(&tenant, &path).await[0].clone();
+        let proof = proof(&tenant.api, &attempt).await;
+        let body: AttemptBody = serde_json::from_value(proof["records"][0]["record"].clone()).unwrap();
+        let stamps: Vec<&str> = body.overrides.iter().map(|made| made.rule.as_str()).collect();
+        assert_eq!(stamps, ["everywhere.disclosure.ai", "us.recording.all_parties"], "of an e-mail nothing is asked");
+        assert!(body.overrides.iter().all(|made| made.approved_by == "Ada Lovelace"));
+        let law = Law::read(pack(), Some(("law.toml", file.as_str()))).unwrap();
+        assert_eq!(prove(&body, &law), Ok(()));
     }
 
     /// They were loaded before it: whoever is fresh sleeps by it, and whoever waits for a time. Their neighbours do not.

@@ -163,7 +163,7 @@ pub(super) fn while_conversing(session: Session, command: Command, now: Moment) 
     };
     let is_transferring = matches!(talk.mode, CallMode::Transferring { .. });
     let is_bridged = matches!(talk.mode, CallMode::Bridged { .. });
-    // Said to the agent, and understood when somebody else had taken over: obeyed as after the end, once.
+    // Said to the agent and understood when somebody else had taken over, or pressed since: obeyed as after the end, once.
     let is_late_wish = is_bridged && session.call.opted_out_at.is_none();
     match command {
         Extend { held, by } if held == session.call.hold_cents && by.0 > 0 => extend(session, by, now),
