@@ -56,7 +56,12 @@ pub struct Synthetic {
     pub synthetic: bool,
     /// Whose sound is in each channel: `left` and `right`, or `mono`.
     pub channels: BTreeMap<String, Sound>,
+    /// In which the agent speaks.
     pub voice: SyntheticVoice,
+    /// Of an agent that speaks by itself (`brain.mode: realtime`): in which the service speaks in its place, such as what the law wants said.
+    /// Null: `voice` says all.
+    #[serde(default)]
+    pub service_voice: Option<SyntheticVoice>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -75,10 +80,10 @@ pub enum Sound {
 /// Whose voice the machine has.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SyntheticVoice {
-    /// The `voice_id`.
+    /// The `voice_id`. Empty: a realtime provider's own, which it does not name.
     pub id: String,
     pub kind: VoiceKind,
-    /// Who makes the sound, such as `elevenlabs`; or a program of the operator's machine.
+    /// Who makes the sound, such as `elevenlabs`, or `realtime`; or a program of the operator's machine.
     pub provider: String,
     /// Null: it has none, or it is not known.
     pub model: Option<String>,

@@ -106,6 +106,7 @@ mod tests {
             synthetic: true,
             channels: BTreeMap::new(),
             voice,
+            service_voice: None,
         };
         let key = SigningKey::of(&keys).unwrap();
         let ours = key.public_key();

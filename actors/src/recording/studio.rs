@@ -3,7 +3,11 @@
 //! What a line has carried was spooled while it was heard, and is put together here. A call of the sandbox has no line: after its
 //! end every turn is spoken once more, each at its time, by the service's own voice; of an agent that speaks by itself the sound is
 //! kept.
-use super::{origin, sounds::AT_ONCE, spooling::spool_name};
+use super::{
+    origin::{self, Source},
+    sounds::AT_ONCE,
+    spooling::spool_name,
+};
 use crate::{consent::recordings::proves_until, deps::Deps};
 use adapters::{
     recording::{
@@ -128,6 +132,12 @@ async fn make(deps: &Deps, key: TenantScoped<RecordingId>, spooled: &mut bool) -
         Channels::Dual => mix::Channels::Dual,
         Channels::Mono => mix::Channels::Mono,
     };
+    let source = match *spooled {
+        true => Source::Line,
+        false => Source::Words {
+            has_own_sound: studio.sounds().contains_key(&key.id),
+        },
+    };
     let made = match *spooled {
         true => match of_line(deps, &call, channels).await? {
             Ok(made) => made,
@@ -135,7 +145,7 @@ async fn make(deps: &Deps, key: TenantScoped<RecordingId>, spooled: &mut bool) -
         },
         false => of_words(deps, &row, &call, channels).await?,
     };
-    let synthetic = origin::of(deps, &call, row.channels, *spooled).await?;
+    let synthetic = origin::of(deps, &call, row.channels, source).await?;
     let mark = Mark::new(key.id, call.id, &synthetic, SigningKey::of(&deps.links)?)?;
     deps.pass(key.tenant_id).await?;
     let stored = studio.vault.put_read(&name(key), mark.put_on(made.wav)).await;

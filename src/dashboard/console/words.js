@@ -1825,6 +1825,7 @@ export const words = {
       title: 'What the law would say',
       intro: 'Ask about anybody in any place, on any day: which rules would be asked, what is missing, and who must mend it. Nobody is called. This is not legal advice.',
       whom: 'Number, address or place', whomHint: 'A number with + and its country code, an e-mail address, or a place such as FR or US-FL.',
+      whomSample: 'Or one of the contacts.',
       day: 'Day', dayHint: 'At noon there; today if you leave it out.',
       purpose: 'What for', audience: 'To whom', channel: 'How', usual: 'By phone, or by e-mail for an address', any: 'Any',
       consent: 'Consent', consentHint: 'See what would change with one.', asKept: 'As it is on file',

@@ -1,6 +1,7 @@
 //! The table of invariants.
 use super::{
-    dialing, events, facts::Facts, hours, law, lawful, letters, money, pace, recordings, records, rooms, talks,
+    consents, dialing, events, facts::Facts, hours, law, lawful, letters, money, pace, recordings, records, rooms,
+    talks,
 };
 use serde_json::Value;
 
@@ -74,15 +75,17 @@ const CHECKS: [(&str, Check); 42] = [
     ("I21", dialing::pauses_are_kept),
     ("I21", letters::pauses_are_kept),
     ("I21", money::nothing_leaves_an_empty_purse),
-    ("L1", lawful::nobody_is_called_without_consent),
+    ("L1", consents::nobody_is_called_without_consent),
     ("L2", law::verdicts_come_out_again),
     ("L3", lawful::whoever_opted_out_is_left_alone),
     ("L4", lawful::a_machine_says_that_it_is_one),
     ("L4", lawful::nothing_is_said_before_that),
     ("L5", lawful::silence_is_abandonment),
+    ("L5", lawful::who_is_left_alone_hears_the_message),
     ("L6", lawful::abandoned_calls_hold_the_campaign),
     ("L7", lawful::registers_are_fresh),
-    ("L8", lawful::rules_begin_on_their_day),
+    ("L7", lawful::numbers_are_still_theirs),
+    ("L8", lawful::rules_begin_and_end_on_their_day),
     ("L9", law::whoever_was_reached_is_on_record),
     ("L10", law::nobody_has_edited_the_record),
 ];

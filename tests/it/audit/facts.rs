@@ -2,8 +2,8 @@
 use super::{
     books::{self, Account, Asked, Message, Posting, Send, Topup},
     check::Evidence,
+    consents::{self, Consent},
     law::{self, Mark, Record},
-    lawful::{self, Consent},
     read::{self, CarrierLine, Step},
     rooms::{self, Room},
 };
@@ -332,7 +332,7 @@ impl<'a> Facts<'a> {
             "account" => return books::account(line).map(|account| self.accounts.push(account)),
             "record" => return law::record(line).map(|record| self.records.push(record)),
             "record_end" | "record_anchor" | "record_head" => return law::mark(line).map(|mark| self.marks.push(mark)),
-            "consent" => self.consents.push(lawful::consent(line)?),
+            "consent" => self.consents.push(consents::consent(line)?),
             "posting" => return books::posting(line).map(|posting| self.postings.push(posting)),
             // Kinds that other checks read.
             _ => return Ok(()),

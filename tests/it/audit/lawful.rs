@@ -1,9 +1,10 @@
 //! What the record says of attempts, against what no campaign may do. Numbers and days are those of the laws, not the pack's.
 use super::{
     check::Evidence,
+    consents,
     facts::{Facts, by},
-    law::{Intents, Record, chains},
-    read::{millis, need, or_null},
+    law::{Record, chains},
+    read::millis,
 };
 use chrono::{DateTime, NaiveDate};
 use chrono_tz::Tz;
@@ -12,117 +13,29 @@ use std::collections::{BTreeMap, HashMap};
 
 const DAY_MS: i64 = 86_400_000;
 
-/// A consent that was given. Times in Unix milliseconds.
-pub struct Consent<'a> {
-    pub id: &'a str,
-    pub tenant: &'a str,
-    pub env: &'a str,
-    pub seller: &'a str,
-    pub channels: Vec<&'a str>,
-    pub purposes: Vec<&'a str>,
-    pub given_at: i64,
-    pub expires_at: Option<i64>,
-    pub given_seq: i64,
-    /// Channel, and place among all commits.
-    pub withdrawals: Vec<(&'a str, i64)>,
-}
-
-pub fn consent(line: &Value) -> Result<Consent<'_>, String> {
-    Ok(Consent {
-        id: need(line, "id", Value::as_str)?,
-        tenant: need(line, "tenant", Value::as_str)?,
-        env: need(line, "env", Value::as_str)?,
-        seller: need(line, "seller", Value::as_str)?,
-        channels: words(line, "channels")?,
-        purposes: words(line, "purposes")?,
-        given_at: need(line, "given_at", time)?,
-        expires_at: or_null(line, "expires_at", time)?,
-        given_seq: need(line, "given_seq", Value::as_i64)?,
-        withdrawals: need(line, "withdrawals", |list| {
-            list.as_array()?.iter().map(withdrawal).collect()
-        })?,
-    })
-}
-
-fn words<'a>(line: &'a Value, name: &str) -> Result<Vec<&'a str>, String> {
-    need(line, name, |list| list.as_array()?.iter().map(Value::as_str).collect())
-}
-
-fn withdrawal(one: &Value) -> Option<(&str, i64)> {
-    Some((one["channel"].as_str()?, one["seq"].as_i64()?))
-}
-
 /// Attempts that the law bound, by what their row says.
-fn bound<'r, 'a>(facts: &'r Facts<'a>) -> impl Iterator<Item = &'r Record<'a>> {
+pub fn bound<'r, 'a>(facts: &'r Facts<'a>) -> impl Iterator<Item = &'r Record<'a>> {
     let attempts = facts.records.iter().filter(|row| row.what == "attempt");
     attempts.filter(|row| row.said["observed"] != true && row.said["overrides"].is_null())
 }
 
-fn text<'v>(value: &'v Value, name: &str) -> &'v str {
+pub fn text<'v>(value: &'v Value, name: &str) -> &'v str {
     value[name].as_str().unwrap_or_default()
 }
 
-fn has(list: &Value, word: &str) -> bool {
+pub fn has(list: &Value, word: &str) -> bool {
     list.as_array().is_some_and(|list| list.iter().any(|one| one == word))
 }
 
-fn time(value: &Value) -> Option<i64> {
+/// Does it lie there, or in a part of it?
+pub fn lies_in(known: &Value, place: &str) -> bool {
+    let places = known["places"].as_array().into_iter().flatten();
+    let mut places = places.filter_map(Value::as_str);
+    places.any(|one| one.split('-').next() == Some(place))
+}
+
+pub fn time(value: &Value) -> Option<i64> {
     millis(value.as_str()?)
-}
-
-/// As sellers are compared.
-fn seller_key(seller: &str) -> String {
-    seller.split_whitespace().collect::<Vec<_>>().join(" ").to_lowercase()
-}
-
-/// Where a number that is in no register, or a registration, stands for a consent to sell something.
-const WITHOUT_CONSENT: [&str; 2] = ["AU", "IN"];
-
-/// L1: "a marketing attempt with seq s: a consent of the same seller, channel and tier, given before and not revoked or expired at s (or
-/// a rule of the pack that needs none)"; the same of whatever else a machine calls or texts for.
-pub fn nobody_is_called_without_consent(_: &Evidence, facts: &Facts<'_>) -> Vec<String> {
-    let consents: HashMap<&str, &Consent<'_>> = facts.consents.iter().map(|consent| (consent.id, consent)).collect();
-    let intents = Intents::of(facts);
-    let mut found = Vec::new();
-    for row in bound(facts) {
-        let known = &row.said["facts"];
-        if known["purpose"] == "emergency" || known["channel"] == "email" {
-            continue;
-        }
-        let needs_none = known["purpose"] == "marketing"
-            && (known["audience"] == "business" || WITHOUT_CONSENT.iter().any(|place| has(&known["places"], place)));
-        let why = match known["consent"]["id"].as_str() {
-            Some(id) => match consents.get(id) {
-                Some(consent) => does_not_cover(consent, row, intents.seq(row)),
-                None => Some("that nobody has given"),
-            },
-            None if needs_none => None,
-            None => Some("that is not named"),
-        };
-        found.extend(why.map(|why| format!("attempt {} rests on a consent {why}", row.attempt)));
-    }
-    found
-}
-
-fn does_not_cover(consent: &Consent<'_>, row: &Record<'_>, seq: Option<i64>) -> Option<&'static str> {
-    let known = &row.said["facts"];
-    let (channel, at) = (text(known, "channel"), time(&known["at"]).unwrap_or_default());
-    let taken_back = |seq: i64| {
-        consent
-            .withdrawals
-            .iter()
-            .any(|(of, then)| *of == channel && *then < seq)
-    };
-    match () {
-        () if (consent.tenant, consent.env) != (row.tenant, row.env) => Some("of somebody else"),
-        () if consent.seller != seller_key(text(known, "seller")) => Some("for another seller"),
-        () if !consent.channels.contains(&channel) => Some("for another channel"),
-        () if !consent.purposes.contains(&text(known, "purpose")) => Some("for another purpose"),
-        () if consent.given_at > at || seq.is_some_and(|seq| consent.given_seq > seq) => Some("that came later"),
-        () if consent.expires_at.is_some_and(|expires| expires <= at) => Some("that had expired"),
-        () if seq.is_some_and(taken_back) => Some("that was taken back"),
-        () => None,
-    }
 }
 
 /// L3: "no attempt on a channel after an opt-out's effective_seq, until a newer consent": by the order of the rows, in the sandbox too.
@@ -253,6 +166,29 @@ pub fn silence_is_abandonment(_: &Evidence, facts: &Facts<'_>) -> Vec<String> {
     .collect()
 }
 
+/// L5: "and the stored message played": to whoever an agent left alone that had nothing to say, where the law limits how often that may
+/// happen. Sources: 16 CFR 310.4(b)(4)(iv); CRTC Unsolicited Telecommunications Rules, part IV; Ofcom, persistent misuse.
+pub fn who_is_left_alone_hears_the_message(_: &Evidence, facts: &Facts<'_>) -> Vec<String> {
+    let is_limited = |known: &Value| match text(known, "purpose") {
+        "marketing" => ["US", "CA", "GB"].iter().any(|place| lies_in(known, place)),
+        "emergency" => false,
+        _ => lies_in(known, "GB"),
+    };
+    let left_alone = answered(facts).into_iter().filter(|(opening, row)| {
+        row.said["abandoned"] == "no_brain"
+            && row.said["safe_harbour_played"] != true
+            && is_limited(&opening.said["facts"])
+    });
+    left_alone
+        .map(|(_, row)| {
+            format!(
+                "in {} the agent had nothing to say, and the stored message was not played",
+                row.attempt
+            )
+        })
+        .collect()
+}
+
 /// L6: "abandonment over the place's limit: no new dial of that campaign until below": 3 % of the answered calls, in the United Kingdom
 /// of 24 hours (Ofcom), else of 30 days (16 CFR 310.4(b)(4)(i)). One is not a rate.
 pub fn abandoned_calls_hold_the_campaign(_: &Evidence, facts: &Facts<'_>) -> Vec<String> {
@@ -328,13 +264,7 @@ pub fn registers_are_fresh(_: &Evidence, facts: &Facts<'_>) -> Vec<String> {
             let is_asked = asked.any(|name| name == register);
             let counts = |copy: &Value| is_fresh(copy) && (!is_asked || !copy["asked_at"].is_null());
             let mut fresh = copies.filter(|copy| copy["name"] == register && counts(copy));
-            let places = known["places"]
-                .as_array()
-                .into_iter()
-                .flatten()
-                .filter_map(Value::as_str);
-            let is_there = places.into_iter().any(|one| one.split('-').next() == Some(place));
-            if is_there && fresh.all(|copy| copy["is_listed"] == true) {
+            if lies_in(known, place) && fresh.all(|copy| copy["is_listed"] == true) {
                 found.push(format!(
                     "attempt {} was made without a clean, fresh copy of {register}",
                     row.attempt
@@ -345,12 +275,57 @@ pub fn registers_are_fresh(_: &Evidence, facts: &Facts<'_>) -> Vec<String> {
     found
 }
 
-/// Rules that begin on a day: of calls to consumers that sell something. Sources: loi 2025-594, art. 16; Telecommunicatiewet, art. 11.7.
-const BEGIN: [(&str, &str, (i32, u32, u32)); 2] =
-    [("FR", "fr.optin", (2026, 8, 11)), ("NL", "nl.consent", (2026, 7, 1))];
+/// After so many days a consent, and an answer about a number, is asked about again. Source: ours, for 47 CFR 64.1200(m).
+const STILL_THEIRS_DAYS: i64 = 30;
+
+/// L7: "RND answer older than allowed: no dial": in the United States, where the consent is not new; of the days since it was given.
+pub fn numbers_are_still_theirs(_: &Evidence, facts: &Facts<'_>) -> Vec<String> {
+    let consents = consents::by_id(facts);
+    let mut found = Vec::new();
+    for row in bound(facts) {
+        let known = &row.said["facts"];
+        if known["purpose"] == "emergency" || known["channel"] == "email" || !lies_in(known, "US") {
+            continue;
+        }
+        // One that nobody has given is told of by L1.
+        let Some(consent) = known["consent"]["id"].as_str().and_then(|id| consents.get(id)) else {
+            continue;
+        };
+        let at = time(&known["at"]).unwrap_or_default();
+        let is_new = |then: i64| at - then <= STILL_THEIRS_DAYS * DAY_MS;
+        let answer = &known["reassigned"];
+        let is_fresh = time(&answer["checked_at"]).is_some_and(|checked| checked <= at && is_new(checked));
+        let is_of_it = time(&answer["since"]).is_some_and(|since| since <= consent.given_at);
+        if !is_new(consent.given_at) && !(answer["answer"] == "no" && is_fresh && is_of_it) {
+            found.push(format!(
+                "attempt {} was made without a fresh answer that the number is still the same person's",
+                row.attempt
+            ));
+        }
+    }
+    found
+}
+
+/// What a day does to a rule.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Turn {
+    Begins,
+    Ends,
+}
+use Turn::{Begins, Ends};
+
+/// Rules of calls to consumers that sell something, and the day on which they begin or hold no longer. Sources: loi 2025-594, art. 16;
+/// Telecommunicatiewet, art. 11.7; Regulation (EU) 2024/1689, art. 50(1) and 113.
+const DATED: [(&str, &str, Turn, (i32, u32, u32)); 5] = [
+    ("FR", "fr.optin", Begins, (2026, 8, 11)),
+    ("FR", "fr.machines", Ends, (2026, 8, 11)),
+    ("NL", "nl.consent", Begins, (2026, 7, 1)),
+    ("NL", "nl.consent.customers", Ends, (2026, 7, 1)),
+    ("DE", "eu.disclosure", Begins, (2026, 8, 2)),
+];
 
 /// L8: "a rule's from/until passes at midnight of its place".
-pub fn rules_begin_on_their_day(_: &Evidence, facts: &Facts<'_>) -> Vec<String> {
+pub fn rules_begin_and_end_on_their_day(_: &Evidence, facts: &Facts<'_>) -> Vec<String> {
     let mut found = Vec::new();
     for row in facts.records.iter().filter(|row| row.what == "attempt") {
         let known = &row.said["facts"];
@@ -364,8 +339,8 @@ pub fn rules_begin_on_their_day(_: &Evidence, facts: &Facts<'_>) -> Vec<String> 
             .zip(DateTime::from_timestamp_millis(at));
         let Some((zone, at)) = local else { continue };
         let sells = known["purpose"] == "marketing" && known["channel"] == "phone" && known["audience"] == "consumer";
-        for (place, rule, (year, month, day)) in BEGIN {
-            let begun = NaiveDate::from_ymd_opt(year, month, day)
+        for (place, rule, turn, (year, month, day)) in DATED {
+            let is_past = NaiveDate::from_ymd_opt(year, month, day)
                 .is_some_and(|day| at.with_timezone(&zone).date_naive() >= day);
             let asked = row.said["asked"]
                 .as_array()
@@ -373,11 +348,13 @@ pub fn rules_begin_on_their_day(_: &Evidence, facts: &Facts<'_>) -> Vec<String> 
                 .flatten()
                 .filter_map(Value::as_str);
             let is_asked = asked.into_iter().any(|asked| asked.split(':').nth(1) == Some(rule));
-            if sells && has(&known["places"], place) && begun != is_asked {
-                found.push(format!(
-                    "attempt {}: {rule} was asked before its day, or not from it on",
-                    row.attempt
-                ));
+            let wrong = match turn {
+                Begins if is_past != is_asked => "was asked before its day, or not from it on",
+                Ends if is_past == is_asked => "was asked from its end on, or not before it",
+                Begins | Ends => continue,
+            };
+            if sells && has(&known["places"], place) {
+                found.push(format!("attempt {}: {rule} {wrong}", row.attempt));
             }
         }
     }

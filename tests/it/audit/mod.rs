@@ -8,11 +8,12 @@
 //! - `read` and `books` take each line strictly, and `facts` puts them together: a line that cannot be read is itself a breach,
 //!   for a checker that skips what it does not understand finds nothing;
 //! - `check` is the table of invariants; each is one function in `records`, `events`, `talks`, `recordings`, `dialing`, `hours`,
-//!   `pace`, `letters`, `money` (with `falls`), `rooms`, `law` or `lawful`.
+//!   `pace`, `letters`, `money` (with `falls`), `rooms`, `law`, `lawful` or `consents`.
 //!
 //! That every clause bites is shown in `tests/it/bites`.
 pub mod books;
 mod check;
+mod consents;
 mod dialing;
 mod events;
 mod facts;

@@ -225,9 +225,18 @@ const STILL_SOUND: &[(&str, Change)] = &[
     ("the day before a rule begins", |e| {
         law::says(e, "bob.1", |body| {
             body["facts"]["at"] = json!("2026-08-10T21:59:59.000Z");
-            body["asked"] = json!(["consent:eu.consent.voice"]);
+            body["asked"] = json!(["consent:fr.machines"]);
         });
         row(e, "consent", "bob")["given_at"] = json!("2026-08-01T00:00:00.000Z");
+    }),
+    ("a consent is new, and nobody asks whose the number is", |e| {
+        law::says(e, "eve.1", |body| body["facts"]["reassigned"] = json!(null));
+        row(e, "consent", "eve")["given_at"] = json!("2027-02-15T00:00:00.000Z");
+    }),
+    ("an agent had nothing to say, and the stored message was heard", |e| {
+        law::says(e, "ann.1 outcome", |body| {
+            (body["abandoned"], body["safe_harbour_played"]) = (json!("no_brain"), json!(true));
+        })
     }),
     ("nobody looked into the folder", |e| e.files = None),
     ("nobody asked the providers", |e| e.provider.clear()),

@@ -21,6 +21,7 @@ fn synthetic() -> Synthetic {
             model: None,
             watermark: false,
         },
+        service_voice: None,
     }
 }
 

@@ -21,7 +21,7 @@ mod stream;
 #[cfg(test)]
 mod tests;
 mod turn;
-mod watermark;
+pub(crate) mod watermark;
 
 pub use cast::{Cast, Second, Speech, Tongue};
 pub use error::SpeechError;

@@ -72,6 +72,7 @@ fn synthetic() -> Synthetic {
             model: None,
             watermark: false,
         },
+        service_voice: None,
     }
 }
 

@@ -2,7 +2,7 @@
 import { call, query } from '../api.js';
 import { Field, Form, Select } from '../form.js';
 import { count, time } from '../format.js';
-import { html, useState } from '../html.js';
+import { html, useId, useState } from '../html.js';
 import { Heading, Loaded, Table, Time, useLoad } from '../parts.js';
 import { go, place, to } from '../place.js';
 import { words } from '../words.js';
@@ -50,11 +50,11 @@ function Change({ of: { date, begins, ends } }) {
     <p class="notice">${text.change(date)}${begins.length > 0 && ` ${text.begins(names(begins))}`}${ends.length > 0 && ` ${text.ends(names(ends))}`}</p>`;
 }
 
-function Answer({ asked }) {
+function Answer({ asked, isBinding }) {
   const loaded = useLoad(() => call('GET', `/compliance/check${query(asked)}`), [JSON.stringify(asked)]);
   return html`
     <${Loaded} of=${loaded}>${(found) => html`
-      <p role="status"><strong>${found.allowed ? text.allowed : text.notAllowed}</strong> ${!found.binding && text.observed}</p>
+      <p role="status"><strong>${found.allowed ? text.allowed : text.notAllowed}</strong> ${!(found.binding || isBinding) && text.observed}</p>
       <p class="hint">${text.where(found.places.map((one) => one.place).join(', '))} ${text.at(time(found.at))} ${text.version(found.pack_version)}</p>
       <ul class="plain-list">${found.hours.map(({ timezone, date, open }) => html`
         <li key=${timezone}>${open.length ? text.hours(date, timezone.replaceAll('_', ' '), open.map(spanOf).join(', ')) : text.closed(date, timezone.replaceAll('_', ' '))}</li>`)}</ul>
@@ -64,17 +64,26 @@ function Answer({ asked }) {
       <${LawRules} rules=${found.rules} />`}<//>`;
 }
 
-/** `given`: what is known already, such as the purpose of a campaign. */
-export function LawCheck({ given = {} }) {
-  const [asked, setAsked] = useState(null);
+/** Whom it is asked about, as the API takes it. Of somebody of the sample it is known where they are, too. */
+function whomOf(typed, sample) {
+  // Two letters, and perhaps a part: a place.
+  const isPlace = /^[A-Za-z]{2}(-[A-Za-z0-9]{1,3})?$/.test(typed);
+  return sample.find(({ to: one }) => one === typed) ?? { [isPlace ? 'region' : 'to']: typed };
+}
+
+/**
+ * `given`: what is known already, such as the purpose of a campaign; when that changes the answer does, too. `sample`: people to choose from, as
+ * the API asks about them. `isBinding`: it bars, whatever the environment; then the first of the sample is asked about at once.
+ */
+export function LawCheck({ given = {}, sample = [], isBinding = false }) {
+  const [first] = sample;
+  const [asked, setAsked] = useState(isBinding && first ? first : null);
+  const id = useId();
   const act = async (values) => {
-    const whom = values.get('whom').trim();
-    // Two letters, and perhaps a part: a place.
-    const isPlace = /^[A-Za-z]{2}(-[A-Za-z0-9]{1,3})?$/.test(whom);
     const named = ['purpose', 'audience', 'channel', 'at', 'consent'].filter((name) => values.has(name)).map((name) => [name, values.get(name).trim()]);
-    const next = { ...given, ...Object.fromEntries(named), [isPlace ? 'region' : 'to']: whom };
+    const next = { ...Object.fromEntries(named), ...whomOf(values.get('whom').trim(), sample) };
     // Told at the field that it concerns.
-    await call('GET', `/compliance/check${query(next)}`).catch((error) => {
+    await call('GET', `/compliance/check${query({ ...given, ...next })}`).catch((error) => {
       if (['to', 'region'].includes(error.param)) error.param = 'whom';
       throw error;
     });
@@ -83,7 +92,9 @@ export function LawCheck({ given = {} }) {
   return html`
     <${Form} act=${act} submit=${text.ask}>
       <div class="fields">
-        <${Field} name="whom" label=${text.whom} hint=${text.whomHint} required maxlength="254" autocomplete="off" />
+        <${Field} name="whom" label=${text.whom} hint="${text.whomHint} ${first ? text.whomSample : ''}" required maxlength="254" autocomplete="off"
+          list=${first && id} defaultValue=${first?.to ?? ''} />
+        ${first && html`<datalist id=${id}>${sample.map(({ to: one }) => html`<option key=${one} value=${one} />`)}</datalist>`}
         <${Field} name="at" type="date" label=${text.day} hint=${text.dayHint} min="2000-01-01" max="2099-12-31" />
         ${!given.purpose && html`<${Select} name="purpose" label=${text.purpose} options=${choices(PURPOSES, text.purposes)} defaultValue="marketing" />`}
         ${!given.audience && html`<${Select} name="audience" label=${text.audience} options=${choices(AUDIENCES, text.audiences)} defaultValue="consumer" />`}
@@ -91,7 +102,7 @@ export function LawCheck({ given = {} }) {
         <${Select} name="consent" label=${text.consent} hint=${text.consentHint} options=${[['', text.asKept], ...choices(TIERS, text.tiers)]} />
       </div>
     <//>
-    ${asked && html`<${Answer} asked=${asked} />`}`;
+    ${asked && html`<${Answer} asked=${{ ...given, ...asked }} isBinding=${isBinding} />`}`;
 }
 
 export function Law() {

@@ -30,6 +30,8 @@ const FRESH = {
   name: '', channel: 'phone', agent_id: null, voice_id: null, template: null, from_numbers: [], variables: {}, consent_basis: null, counts: { total: 0 },
 };
 const LISTED = 20;
+/** Contacts to ask the law about. */
+const SAMPLE = 20;
 
 /** The last change of a draft, by its path: what is looked at next waits for it. */
 const keeping = new Map();
@@ -210,12 +212,48 @@ function Step({ name, children }) {
     </section>`;
 }
 
-/** For whom it is, in any place and on any day: what would be asked, and what is missing. */
+/** Who calls in a draft; null: nobody yet, or an agent that is gone. */
+async function agentOf({ channel, agent_id: id }) {
+  if (channel !== 'phone' || !id) return null;
+  return call('GET', `/agents/${id}`).catch((error) => {
+    if (error.status === 404) return null;
+    throw error;
+  });
+}
+
+/** Some of those whom it will reach, as the law is asked about them. */
+async function sampleOf({ id, channel, counts: { total } }) {
+  if (!total) return [];
+  const { data } = await call('GET', `/campaigns/${id}/contacts?limit=${SAMPLE}`);
+  return data.map((one) => ({ to: channel === 'email' ? one.email : one.phone_number, region: one.region, timezone: one.timezone }))
+    .filter(({ to: address }) => address);
+}
+
+/** A clone is named by its UUID, and every other voice by a word. */
+const isClone = (voice) => /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i.test(voice ?? '');
+
+/** All that a draft says of what the law asks for. */
+function givenOf(campaign, agent) {
+  const { channel, from_numbers: [from] } = campaign;
+  const legal = Object.entries(LEGAL).map(([name, usual]) => [name, campaign[name] ?? usual]);
+  return {
+    ...Object.fromEntries(legal), channel, from: channel === 'email' ? null : from, language: agent?.language,
+    cloned_voice: channel === 'phone' && isClone(campaign.voice_id ?? agent?.voice_id),
+  };
+}
+
+/** What the law says of the draft as it is, of its contacts and in any place, on any day. Open where it will bar somebody. */
 function WhichRules({ campaign }) {
-  const { purpose, audience } = { ...LEGAL, ...campaign };
+  const { id, channel, agent_id: speaks, counts: { total } } = campaign;
+  const loaded = useLoad(async () => {
+    const [agent, sample] = await Promise.all([agentOf(campaign), sampleOf(campaign)]);
+    return { agent, sample };
+  }, [id, channel, speaks, total > 0]);
+  const isBinding = place.value.env === 'live' || campaign.sandbox_law === 'enforce';
   return html`
-    <details><summary>${words.compliance.law.ofCampaign}</summary>
-      <div class="stack"><${LawCheck} key="${purpose} ${audience}" given=${{ purpose, audience, channel: campaign.channel }} /></div>
+    <details open=${isBinding}><summary>${words.compliance.law.ofCampaign}</summary>
+      <${Loaded} of=${loaded}>${({ agent, sample }) => html`
+        <div class="stack"><${LawCheck} given=${givenOf(campaign, agent)} sample=${sample} isBinding=${isBinding} /></div>`}<//>
     </details>`;
 }
 
@@ -238,7 +276,7 @@ function Draft({ id, step }) {
         who: () => html`
           <${Written} campaign=${campaign} read=${whoOf} changed=${changed} next="contacts">${(first) => html`<${Who} campaign=${first} />`}<//>
           <${WhichRules} campaign=${campaign} />`,
-        contacts: () => html`<${Contacts} campaign=${campaign} reload=${loaded.reload} />`,
+        contacts: () => html`<${Contacts} campaign=${campaign} reload=${loaded.reload} /><${WhichRules} campaign=${campaign} />`,
         rules: () => html`
           <${Written} campaign=${campaign} read=${rulesOf} changed=${changed} next="check">${(first) => html`<${Rules} campaign=${first} about=${about} />`}<//>`,
         check: () => html`<${Check} campaign=${campaign} about=${about} reload=${loaded.reload} />`,

@@ -109,6 +109,24 @@ pub const FAULTS: &[Fault] = &[
         let given = consent(e, "ann")["given_seq"].clone();
         consent(e, "ann")["withdrawals"] = json!([{ "channel": "phone", "seq": given }]);
     }),
+    (
+        "an agreement that was said only",
+        "L1",
+        "of a tier that is too low",
+        |e| consent(e, "ann")["tier"] = json!("express"),
+    ),
+    (
+        "a contract, where it is not enough",
+        "L1",
+        "of a tier that is too low",
+        |e| consent(e, "ann")["tier"] = json!("existing_contract"),
+    ),
+    (
+        "an agreement to calls by people",
+        "L1",
+        "not cover an automated voice",
+        |e| consent(e, "ann")["covers_automated_voice"] = json!(false),
+    ),
     ("a call after an opt-out", "L3", "after the opt-out of row", |e| {
         take_out(e, "dan agrees again")
     }),
@@ -155,6 +173,12 @@ pub const FAULTS: &[Fault] = &[
         |e| says(e, "cyd.1 outcome", |body| body["first_sound_ms"] = json!(2_001)),
     ),
     (
+        "who is left alone does not hear the message",
+        "L5",
+        "stored message was not played",
+        |e| says(e, "ann.1 outcome", |body| body["abandoned"] = json!("no_brain")),
+    ),
+    (
         "a campaign goes on that abandons people",
         "L6",
         "2 of 4 answered calls",
@@ -181,6 +205,49 @@ pub const FAULTS: &[Fault] = &[
             body["facts"]["registers"][0]["is_listed"] = json!(true)
         })
     }),
+    (
+        "nobody has asked whose the number is",
+        "L7",
+        "still the same person's",
+        |e| says(e, "eve.1", |body| body["facts"]["reassigned"] = json!(null)),
+    ),
+    ("an answer that is too old", "L7", "still the same person's", |e| {
+        says(e, "eve.1", |body| {
+            body["facts"]["reassigned"]["checked_at"] = json!("2027-01-30T00:00:00.000Z")
+        })
+    }),
+    (
+        "a number that is somebody else's now",
+        "L7",
+        "still the same person's",
+        |e| says(e, "eve.1", |body| body["facts"]["reassigned"]["answer"] = json!("yes")),
+    ),
+    (
+        "an answer about too short a time",
+        "L7",
+        "still the same person's",
+        |e| {
+            says(e, "eve.1", |body| {
+                body["facts"]["reassigned"]["since"] = json!("2027-02-01T00:00:00.000Z")
+            })
+        },
+    ),
+    (
+        "a rule that has ended is asked",
+        "L8",
+        "fr.machines was asked from its end on",
+        |e| {
+            says(e, "bob.1", |body| {
+                body["asked"].as_array_mut().unwrap().push(json!("consent:fr.machines"))
+            })
+        },
+    ),
+    (
+        "a rule of the whole Union was not asked",
+        "L8",
+        "eu.disclosure was asked before its day, or not",
+        |e| says(e, "bob.1", |body| body["facts"]["places"] = json!(["DE"])),
+    ),
     (
         "a rule that is in force was not asked",
         "L8",

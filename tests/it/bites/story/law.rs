@@ -32,7 +32,13 @@ pub fn sell(story: &mut Story) {
     story.tells_of("lifted", &dan, "dan agrees again", entry);
     story.sells("dan", "+12125550104", new_york(), "consent:us.consent.voice");
     story.at(3_100.0).agrees("eve", "express_written");
-    story.sells("eve", "+12125550105", new_york(), "consent:us.consent.voice");
+    // Long ago; the number is known to be eve's still.
+    let given_at = iso(story.now - 60 * 86_400_000);
+    story.row("consent", "eve")["given_at"] = json!(given_at);
+    let mut still_hers = new_york();
+    still_hers["reassigned"] =
+        json!({ "checked_at": iso(story.now - 20 * 86_400_000), "answer": "no", "since": given_at });
+    story.sells("eve", "+12125550105", still_hers, "consent:us.consent.voice");
 }
 
 impl Story {
@@ -41,7 +47,7 @@ impl Story {
         let seq = self.seq();
         self.add(
             json!({ "kind": "consent", "nick": nick, "tenant": "t3", "seller": "acme ltd.", "channels": ["phone"],
-            "purposes": ["marketing"], "tier": tier, "given_at": iso(self.now - 1_000), "expires_at": iso(self.now + 86_400_000),
+            "purposes": ["marketing"], "tier": tier, "covers_automated_voice": true, "given_at": iso(self.now - 1_000), "expires_at": iso(self.now + 86_400_000),
             "given_seq": seq, "withdrawals": [] }),
         );
     }

@@ -46,6 +46,123 @@ fn the_law_is_asked_about_anybody_and_the_workspace_says_who_it_is() {
     });
 }
 
+/// A draft for somebody of the sandbox who is in France, which keeps the law as in live.
+async fn draft_to_france(stage: &Stage) -> String {
+    let agent = format!("/v1/agents/{}", stage.agent["id"].as_str().unwrap());
+    stage.api.patch(&agent, json!({ "language": "fr-FR" })).await;
+    let campaign = json!({ "name": "Heat pumps", "agent_id": stage.agent["id"], "seller": "Acme Ltd.", "contract_ref": "C-7",
+        "from_numbers": ["+15001000001"], "sandbox_law": "enforce" });
+    let id = stage.api.post("/v1/campaigns", campaign).await["id"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    let zoe =
+        json!({ "phone_number": "+15002340001", "first_name": "Zoë", "region": "FR", "timezone": "Europe/Paris" });
+    let path = format!("/v1/campaigns/{id}/contacts");
+    stage.api.post(&path, json!({ "contacts": [zoe] })).await;
+    id
+}
+
+/// A table shows a rule with its source, and that verdict.
+fn has_rule(rule: &str, source: &str, verdict: &str) -> String {
+    format!(
+        "[...document.querySelectorAll('tr')].some(({{ innerText: all, cells }}) => all.includes({}) && all.includes({})
+            && cells[1].innerText.trim().startsWith({}))",
+        json!(rule),
+        json!(source),
+        json!(verdict)
+    )
+}
+
+#[test]
+fn a_new_campaign_shows_the_rule_that_refuses_it_as_it_is_drafted() {
+    on_stage_with(&LAW, async |stage| {
+        let id = draft_to_france(stage).await;
+        let path = format!("/t/acme/test/campaigns/new?id={id}&step=who");
+        let mut page = stage.visit(OWNER, &path, DESKTOP).await;
+        // It is open, and has asked about the first of its contacts.
+        page.until(&has_cell("fr.hours")).await;
+        fill(&page, "[name=at]", "2026-08-11").await;
+        press(&page, "Ask").await;
+        page.until(&has_cell("fr.optin")).await;
+        assert_eq!(page.value(&has_cell("fr.energy_renovation")).await, false);
+        assert_eq!(
+            page.value(&shows("In Test these verdicts are shown and bar nothing"))
+                .await,
+            false
+        );
+
+        // The trade is changed, and nothing is asked again by hand. Source: C. consom. L223-1.
+        fill(&page, "[name=vertical]", "energy_renovation").await;
+        let refuses = has_rule("fr.energy_renovation", "C. consom. L223-1, energy renovation", "No");
+        page.until(&refuses).await;
+        page.until(&shows("The law does not let it pass.")).await;
+        let asked = page
+            .value(
+                "performance.getEntriesByType('resource').map(({ name }) => new URL(name))
+                    .filter(({ pathname }) => pathname.endsWith('/compliance/check')).pop().search",
+            )
+            .await;
+        for given in [
+            "purpose=marketing",
+            "audience=consumer",
+            "vertical=energy_renovation",
+            "seller=Acme+Ltd.",
+            "contract_ref=C-7",
+            "channel=phone",
+            "language=fr-FR",
+            "from=%2B15001000001",
+            "cloned_voice=false",
+            "to=%2B15002340001",
+            "region=FR",
+            "timezone=Europe%2FParis",
+        ] {
+            let all = asked.as_str().unwrap();
+            assert!(
+                all.trim_start_matches('?').split('&').any(|one| one == given),
+                "{given}: {all}"
+            );
+        }
+        pictures(&mut page, "new-campaign-law").await;
+
+        // Behind the list, too.
+        press(&page, "Contacts").await;
+        page.until(&shows("1 contact")).await;
+        page.until(&has_cell("fr.hours")).await;
+    });
+}
+
+#[test]
+fn a_contact_shows_each_rule_that_is_asked_about_it() {
+    on_stage_with(&LAW, async |stage| {
+        let id = draft_to_france(stage).await;
+        let path = format!("/v1/campaigns/{id}/contacts");
+        let contacts = stage.api.get(&path).await;
+        let contact = contacts["data"][0]["id"].as_str().unwrap();
+        let found = stage.api.get(&format!("{path}/{contact}/eligibility")).await;
+        let law = found["law"].as_array().unwrap();
+        assert!(law.iter().any(|one| one["rule"] == "fr.hours"), "{found}");
+        let mut page = stage
+            .visit(VIEWER, &format!("/t/acme/test/campaigns/{id}"), DESKTOP)
+            .await;
+        press(&page, "Can this contact be called?").await;
+        page.until(&shows("What the law says")).await;
+        for one in law {
+            let [rule, source, verdict] = ["rule", "source", "verdict"].map(|name| one[name].as_str().unwrap());
+            // Hours pass while this is read.
+            let told = match verdict {
+                _ if rule.contains(".hours") => "",
+                "yes" => "Yes",
+                "wait" => "Not yet",
+                "never" => "No",
+                other => panic!("{other}: {one}"),
+            };
+            page.until(&has_rule(rule, source, told)).await;
+        }
+        pictures(&mut page, "contact-law").await;
+    });
+}
+
 #[test]
 fn a_consent_is_written_down_and_taken_back() {
     on_stage_with(&LAW, async |stage| {

@@ -94,6 +94,9 @@ on_both! {
         let [_, theirs] = recorded(&tenant).await;
         let loud = theirs.iter().filter(|sample| sample.abs() > 32_000).count();
         assert_eq!(loud, 16_000, "both of theirs since the yes, and not the yes");
+        let made = tenant.api.get(&format!("/v1/sessions/{id}/recordings")).await.ok()["data"][0]["synthetic"].clone();
+        assert_eq!((&made["voice"]["provider"], &made["voice"]["model"]), (&json!("realtime"), &json!("gpt-realtime")), "{made}");
+        assert_eq!(made["service_voice"]["kind"], "builtin", "which has asked: {made}");
     }
 
     /// The answer that it has begun meanwhile is cut, and the wish is obeyed as ever.

@@ -450,6 +450,14 @@ on_both! {
         assert!((seconds - turns.as_array().unwrap().last().unwrap()["end_t"].as_f64().unwrap()).abs() < 0.05, "{seconds}");
         let recording = &tenant.api.get(&format!("/v1/sessions/{id}/recordings")).await.ok()["data"][0];
         assert!((recording["duration_seconds"].as_f64().unwrap() - seconds).abs() < 0.01, "{recording}");
+        // It is not the voice of the call that is heard.
+        let says = &recording["synthetic"];
+        assert_eq!(says["voice"], json!({ "id": "", "kind": "provider", "provider": "realtime", "model": "loud", "watermark": false }));
+        assert_eq!(says["service_voice"]["kind"], "builtin", "{says}");
+        let url = recording["recording_url"].as_str().unwrap().strip_prefix(&tenant.api.url).unwrap();
+        let wav = tenant.api.request(Method::GET, url).send().await.unwrap().bytes().await.unwrap();
+        let marked = adapters::recording::mark::check(&wav[..]).unwrap().said;
+        assert_eq!((&marked["voice"], &marked["service_voice"]), (&says["voice"], &says["service_voice"]), "signed");
     }
 
     /// The provider forgets what nobody heard, and so does the recording.
@@ -460,8 +468,9 @@ on_both! {
             Some(_) => realtime_server::Answer::SayAndCalls("Goodbye.".into(), calls([("end_call", "{}")])),
         });
         speak_with(world, &server).await;
+        world.change_setting("realtime_voices", json!("marin")).await;
         let tenant = world.tenant().await;
-        let agent = agent(&tenant, json!({ "recording": { "enabled": true }, "brain": { "mode": "realtime" } })).await;
+        let agent = agent(&tenant, json!({ "voice_id": "marin", "recording": { "enabled": true }, "brain": { "mode": "realtime" } })).await;
         let steps = json!({ "sandbox": { "script": [{ "say": "How long?" }, { "interrupt": "That is far too long for us!" }] } });
         let id = call(&tenant, &agent, "+15002345600", steps).await;
         world.advance(minutes(2)).await;
@@ -482,6 +491,9 @@ on_both! {
         let begins = goodbye["t"].as_f64().unwrap();
         assert!(is_silent(between(&sound, to + 0.01, begins - 0.01)), "it goes on speaking");
         assert!(is_the_tone(between(&sound, begins, goodbye["end_t"].as_f64().unwrap())), "and then at its time");
+        let recording = &tenant.api.get(&format!("/v1/sessions/{id}/recordings")).await.ok()["data"][0];
+        let voice = &recording["synthetic"]["voice"];
+        assert_eq!((&voice["id"], &voice["model"]), (&json!("marin"), &json!("gpt-realtime")), "the operator's");
     }
 
     /// The sound of a model exists only once: a store that fails must not lose it.

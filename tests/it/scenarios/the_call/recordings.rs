@@ -70,6 +70,8 @@ on_both! {
             assert_eq!(serde_json::to_value(&marked["channels"]).unwrap(), recording["synthetic"]["channels"]);
             assert_eq!((&marked["synthetic"], &marked["voice"]), (&json!(true), &recording["synthetic"]["voice"]));
             assert_eq!(marked["recording_id"], recording["id"]);
+            let voice = &recording["synthetic"]["voice"];
+            assert_eq!((&voice["kind"], &voice["model"]), (&json!("builtin"), &json!(null)), "this machine has said it: {voice}");
             let mut changed = wav.clone();
             changed[60] ^= 1;
             assert!(adapters::recording::mark::check(&changed[..]).is_err());

@@ -1,5 +1,5 @@
 //! One thing that is said, on its way to whoever plays it: its sound piece by piece, and its words so far.
-use crate::{brain::Act, sound::PcmStream};
+use crate::{brain::Act, sound::PcmStream, speech::watermark::put_into_sound};
 use futures_util::{
     StreamExt,
     stream::{self, BoxStream},
@@ -81,7 +81,7 @@ impl Feed {
 impl Listener {
     pub fn act(self) -> Act {
         Act::Speak {
-            sound: PcmStream::new(self.rate, chunks(self.pieces)),
+            sound: PcmStream::new(self.rate, put_into_sound(self.rate, chunks(self.pieces))),
             words: self.words,
         }
     }

@@ -107,6 +107,11 @@ impl Provider {
         &self.voices
     }
 
+    /// Whichever agents do not name another.
+    pub fn model(&self) -> &str {
+        &self.model
+    }
+
     /// Opens the socket; `model` instead of the usual one. Errors are words for people.
     pub(super) async fn connect(&self, model: Option<&str>) -> Result<Socket, String> {
         let mut url = self.url.clone();

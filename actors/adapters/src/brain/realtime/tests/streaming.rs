@@ -1,5 +1,6 @@
 //! An answer is heard while it is being made.
 use super::*;
+use crate::speech::watermark::for_tests;
 use base64::{Engine, engine::general_purpose::STANDARD as BASE64};
 
 fn sound(item: &str, bytes: &[u8]) -> Value {
@@ -70,6 +71,20 @@ async fn one_item_is_spoken_after_the_other() {
         [spoke(80), spoke(480)],
         "what comes late of the first is not heard"
     );
+}
+
+/// As what the service's own voices say does.
+#[tokio::test]
+async fn its_sound_passes_the_watermark_once_and_as_it_comes() {
+    let events = vec![sound("a", &[1, 0, 2, 0]), sound("a", &[3, 0]), sound("b", &[5, 0])];
+    let server = RealtimeServer::start_with(move |_, _| Reply::Raw(events.clone()));
+    let settings = RealtimeSettings { pcm: true, model: None };
+    let spoke = |samples: Vec<i16>| Did::Spoke(String::new(), Pcm::new(24_000, samples));
+    let plain = turn(&mut brain_at(&server.url, settings.clone()), Heard::Opening).await;
+    assert_eq!(plain, Ok(vec![spoke(vec![1, 2, 3]), spoke(vec![5])]), "there is none");
+    let _filter = for_tests::put_in();
+    let marked = turn(&mut brain_at(&server.url, settings), Heard::Opening).await;
+    assert_eq!(marked, Ok(vec![spoke(vec![2, 4, 6]), spoke(vec![6])]));
 }
 
 #[tokio::test]
