@@ -33,6 +33,9 @@ pub const FORGOTTEN_ANSWERS: &str = "forgotten_answers";
 pub const DISPATCH_PAUSED: &str = "dispatch_paused";
 /// There while a backup is being put into this database: no service begins with it.
 pub const RESTORING: &str = "restoring";
+/// Since when this database does not know who has opted out or taken a consent back: it came from a backup of then, ISO 8601; no row: it
+/// knows, or the operator says that they are entered.
+pub const OPT_OUTS_UNKNOWN_SINCE: &str = "opt_outs_unknown_since";
 /// When the service that carries calls was last alive, ISO 8601.
 pub const HEARTBEAT: &str = "heartbeat";
 /// The clock as the running service last saw it, in JSON: the next start compares its own with it.

@@ -1,10 +1,11 @@
 //! A database that came back from a backup does not know what has run since. Each workspace has a mark, a row of `meta`, until all that may
-//! have run is put away; while there is one, dispatch stays paused.
+//! have run is put away; while there is one, dispatch stays paused. Nor does it know who has opted out since, or has taken a consent back:
+//! until the operator says that they are entered, the pause is not ended.
 use crate::{
     boxed, bulk,
     bulk::OnConflict,
     connection::Connection,
-    dispatch_pause,
+    consent, dispatch_pause,
     error::{Error, Result},
     event,
     ids::TenantId,
@@ -12,6 +13,7 @@ use crate::{
     values::Moment,
 };
 use sea_orm::entity::prelude::*;
+use serde::Serialize;
 
 /// What is made together has ids of about one time.
 const TOGETHER_SECONDS: i64 = 1;
@@ -21,11 +23,13 @@ const INTERRUPTED: &str =
 const PREFIX: &str = "restored/";
 
 /// What may have run between a backup and its restore.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct MayHaveRun {
     pub workspaces: u64,
     /// Contacts that were waiting for a call or a message.
     pub contacts: i64,
+    /// Consents that stand again: some may have been taken back.
+    pub consents: u64,
 }
 
 /// From here on until [`end`] no service begins with this database. Works with the schema of any version.
@@ -64,10 +68,35 @@ pub async fn mark(db: &Connection, taken_at: Moment, as_of: Moment, now: Moment)
     };
     let rows: Vec<_> = tenant::all(db).await?.into_iter().map(row).collect();
     bulk::save(db, &rows, OnConflict::Replace).await?;
+    // Where nobody has seen to it since an earlier restore, it is unknown since then.
+    if !rows.is_empty() && opt_outs_unknown_since(db).await?.is_none() {
+        meta::set(db, meta::OPT_OUTS_UNKNOWN_SINCE, &taken_at.to_string()).await?;
+    }
     Ok(MayHaveRun {
         workspaces: rows.len() as u64,
         contacts: tally::waiting(db).await?,
+        consents: consent::count_standing(db).await?,
     })
+}
+
+/// Since when nobody can tell from this database who has opted out or taken a consent back.
+#[boxed]
+pub async fn opt_outs_unknown_since(db: &Connection) -> Result<Option<Moment>> {
+    let Some(text) = meta::get(db, meta::OPT_OUTS_UNKNOWN_SINCE).await? else {
+        return Ok(None);
+    };
+    let bad = |_| Error::Corrupt {
+        table: "meta",
+        column: "value",
+        id: meta::OPT_OUTS_UNKNOWN_SINCE.into(),
+    };
+    Moment::parse(&text).map(Some).map_err(bad)
+}
+
+/// The operator says that they are entered, or that there was nobody.
+#[boxed]
+pub async fn opt_outs_are_entered(db: &Connection) -> Result<()> {
+    meta::remove(db, meta::OPT_OUTS_UNKNOWN_SINCE).await.map(drop)
 }
 
 /// The workspaces that have one, and until when something of theirs may have run.

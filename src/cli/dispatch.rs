@@ -12,7 +12,11 @@ pub enum Dispatch {
     /// Let no further call or message leave; live calls continue, and incoming calls are answered
     Pause,
     /// End the pause, including one that `serve --paused` started
-    Resume,
+    Resume {
+        /// After `callboard restore --as-of`: everybody who has opted out or taken a consent back since the backup is entered
+        #[arg(long)]
+        opt_outs_entered: bool,
+    },
     /// Show whether dispatch is paused
     Show,
 }
@@ -30,7 +34,7 @@ impl Dispatch {
                     format!("Dispatch is paused since {since}, until `callboard dispatch resume`"),
                 )
             }
-            Dispatch::Resume => {
+            Dispatch::Resume { opt_outs_entered } => {
                 let left = restored::marks(&db.read).await?.len();
                 if left > 0 {
                     return Err(CannotStart(format!(
@@ -38,8 +42,16 @@ impl Dispatch {
                          `callboard serve`, which does so, and resume then"
                     )));
                 }
+                let unknown_since = restored::opt_outs_unknown_since(&db.read).await?;
+                if let Some(since) = unknown_since.filter(|_| !opt_outs_entered) {
+                    return Err(CannotStart(format!(
+                        "the database came back from a backup of {since}, and does not know who has opted out or taken a consent back since: they would \
+                         be called. Put them on the do-not-call list, revoke those consents, and say so: `callboard dispatch resume --opt-outs-entered`"
+                    )));
+                }
                 let transaction = db.begin().await.map_err(Error::from)?;
                 let was_paused = dispatch_pause::lift(&transaction).await?;
+                restored::opt_outs_are_entered(&transaction).await?;
                 transaction.commit().await.map_err(Error::from)?;
                 let words = if was_paused {
                     "Dispatch resumes within a few seconds"

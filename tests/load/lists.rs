@@ -1,6 +1,7 @@
 //! Lists that people look through: how soon their first pages come, of millions.
 use super::service::{Api, Service, name_of};
 use entities::{
+    connection::Connection,
     contact,
     ids::{AgentId, TenantId},
     page::Page,
@@ -147,9 +148,7 @@ impl Plan {
             .to_owned();
 
         let db = &service.deps().db.write;
-        let words = Words {
-            backend: db.get_database_backend(),
-        };
+        let words = Words::of(db);
         let sessions = copies(
             session::Column::iter().map(|column| column.as_str().to_owned()),
             |column| {
@@ -178,30 +177,38 @@ impl Plan {
                 _ => None,
             },
         );
-        for (table, (columns, values), of, count) in [
-            ("sessions", sessions, call, self.sessions),
-            ("contacts", contacts, contact, self.contacts),
-        ] {
-            for first in (1..=count).step_by(SLICE) {
-                let rows = words.rows(first, (first + SLICE - 1).min(count));
-                let of = words.uuid(&of);
-                let copy = format!(
-                    "INSERT INTO {table} ({columns}) SELECT {values} FROM {table}, {rows} WHERE {table}.id = {of}"
-                );
-                db.execute_unprepared(&copy).await.expect("copies");
-            }
-        }
+        copy(db, "sessions", sessions, ("id", &call), self.sessions).await;
+        copy(db, "contacts", contacts, ("id", &contact), self.contacts).await;
         db.execute_unprepared("ANALYZE").await.expect("statistics");
     }
 }
 
 /// When a row was made, in milliseconds: two a second, so that five million took a month.
-const MADE: &str = "(3400000000 + i) * 500";
+pub const MADE: &str = "(3400000000 + i) * 500";
 /// Rows that one statement makes.
 const SLICE: usize = 100_000;
 
+/// Copies a row by the database itself. What each copy holds in its columns: see [`copies`].
+pub async fn copy(
+    db: &Connection,
+    table: &str,
+    (columns, values): (String, String),
+    (key, of): (&str, &str),
+    count: usize,
+) {
+    let words = Words::of(db);
+    let of = words.uuid(of);
+    for first in (1..=count).step_by(SLICE) {
+        let rows = words.rows(first, (first + SLICE - 1).min(count));
+        // It is looked for once, whether or not an index knows its key.
+        let row = format!("(SELECT * FROM {table} WHERE {key} = {of} LIMIT 1) AS {table}");
+        let copy = format!("INSERT INTO {table} ({columns}) SELECT {values} FROM {row}, {rows}");
+        db.execute_unprepared(&copy).await.expect("copies");
+    }
+}
+
 /// The columns of a table, and what a copy of a row holds in each: `i` is its number.
-fn copies(columns: impl Iterator<Item = String>, other: impl Fn(&str) -> Option<String>) -> (String, String) {
+pub fn copies(columns: impl Iterator<Item = String>, other: impl Fn(&str) -> Option<String>) -> (String, String) {
     let columns: Vec<String> = columns.collect();
     let values = columns
         .iter()
@@ -210,11 +217,17 @@ fn copies(columns: impl Iterator<Item = String>, other: impl Fn(&str) -> Option<
 }
 
 /// What the two databases say in words of their own.
-struct Words {
+pub struct Words {
     backend: DbBackend,
 }
 
 impl Words {
+    pub fn of(db: &Connection) -> Self {
+        Words {
+            backend: db.get_database_backend(),
+        }
+    }
+
     fn is_postgres(&self) -> bool {
         self.backend == DbBackend::Postgres
     }
@@ -228,7 +241,7 @@ impl Words {
         }
     }
 
-    fn uuid(&self, id: &str) -> String {
+    pub fn uuid(&self, id: &str) -> String {
         match self.is_postgres() {
             true => format!("'{id}'::uuid"),
             false => format!("x'{}'", id.replace('-', "")),
@@ -236,14 +249,14 @@ impl Words {
     }
 
     /// An id of the time at which it was made.
-    fn id(&self) -> String {
+    pub fn id(&self) -> String {
         match self.is_postgres() {
             true => format!("(lpad(to_hex({MADE}), 12, '0') || '7000a000' || lpad(to_hex(i), 12, '0'))::uuid"),
             false => format!("unhex(printf('%012x7000a000%012x', {MADE}, i))"),
         }
     }
 
-    fn number(&self) -> String {
+    pub fn number(&self) -> String {
         match self.is_postgres() {
             true => "'+1500' || (2000000 + i)::text".into(),
             false => "'+1500' || (2000000 + i)".into(),

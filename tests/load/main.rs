@@ -19,6 +19,7 @@ mod peers;
 mod phone;
 mod plot;
 mod process;
+mod prune;
 mod receiver;
 mod registers;
 mod rooms;
@@ -68,6 +69,7 @@ fn main() {
             Some("pacing") => dispatch::pacing(&database, number("--seconds", 20)).await,
             Some("list") => dispatch::long_list(&database, number("--contacts", 1_000_000)).await,
             Some("gate") => gate::run(number("--contacts", 20_000), database).await,
+            Some("prune") => prune::run(number("--old", 100_000), number("--contacts", 20_000), database).await,
             Some("registers") => registers::run(&database, number("--numbers", 1_000_000)).await,
             Some("lists") => {
                 let plan = lists::Plan {
@@ -146,7 +148,7 @@ fn main() {
             Some("campaign") | None => campaign::run(number("--contacts", 20_000), database).await,
             Some(other) => {
                 let runs =
-                    "campaign, calls, rooms, phone, talk, pacing, list, lists, registers, gate, fair, neighbours, asleep, webhooks, idle or soak";
+                    "campaign, calls, rooms, phone, talk, pacing, list, lists, registers, gate, prune, fair, neighbours, asleep, webhooks, idle or soak";
                 panic!("`{other}` is not a load run: {runs}")
             }
         }

@@ -213,7 +213,8 @@ pub async fn idle_process(database: &str) {
     service.stop().await;
 }
 
-async fn tenant_with(service: &Service, receiver: &Receiver, paths: std::ops::Range<usize>) -> TenantId {
+/// A workspace with an endpoint at each of these paths.
+pub async fn tenant_with(service: &Service, receiver: &Receiver, paths: std::ops::Range<usize>) -> TenantId {
     let (tenant, api) = service.tenant().await;
     for n in paths {
         let settings = json!({ "url": receiver.hook(n), "event_types": ["*"], "max_concurrency": 64 });
@@ -263,7 +264,7 @@ async fn produce(deps: &Deps, tenant: TenantId, events: usize, producers: usize)
 }
 
 /// Hands in so many a second, each at its time, whether or not the one before is committed.
-async fn pace(deps: &Deps, tenant: TenantId, rate: usize, seconds: usize) {
+pub async fn pace(deps: &Deps, tenant: TenantId, rate: usize, seconds: usize) {
     let started = deps.clock.now();
     let mut tasks = Vec::new();
     for n in 0..rate * seconds {
@@ -283,7 +284,7 @@ async fn pace(deps: &Deps, tenant: TenantId, rate: usize, seconds: usize) {
 }
 
 /// Until every outcome is in its row.
-async fn settled(service: &Service) {
+pub async fn settled(service: &Service) {
     let until = Instant::now() + Duration::from_secs(600);
     while delivery::count_open(&service.deps().db.read).await.expect("a count") > 0 {
         assert!(Instant::now() < until, "deliveries are left");
@@ -292,7 +293,7 @@ async fn settled(service: &Service) {
 }
 
 /// The greatest median and 99th percentile of all paths. `part`: of the run.
-fn worst(part: &str, report: &BTreeMap<usize, Arrivals>) -> String {
+pub fn worst(part: &str, report: &BTreeMap<usize, Arrivals>) -> String {
     let greatest = |of: fn(&Arrivals) -> u64| report.values().map(of).max().unwrap_or(0) as f64 / 1000.0;
     let latest = report.values().max_by_key(|arrivals| arrivals.p99_us);
     if let Some(latest) = latest {

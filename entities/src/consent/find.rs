@@ -246,6 +246,13 @@ pub async fn last_used(db: &Connection, key: TenantScoped<ConsentId>) -> Result<
     }
 }
 
+/// Those of all workspaces that nobody has revoked as a whole.
+#[boxed]
+pub async fn count_standing(db: &Connection) -> Result<u64> {
+    let standing = Entity::find().filter(Expr::cust("revoked_at IS NULL"));
+    Ok(standing.count(db).await?)
+}
+
 /// Every consent that ever was, a page at a time: for the audit.
 pub async fn all_after(db: &Connection, after: Option<ConsentId>, limit: u64) -> Result<Vec<Model>> {
     page::behind(db, Entity::find(), Column::Id, after, limit).await

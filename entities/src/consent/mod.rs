@@ -6,8 +6,8 @@ mod revocation;
 pub mod text;
 
 pub use find::{
-    ConsentStatus, Filter, TAKEN_BACK_AT_ONCE, all_after, known, last_seq, last_used, list, of_people, proved_by,
-    still_stand, taken_back,
+    ConsentStatus, Filter, TAKEN_BACK_AT_ONCE, all_after, count_standing, known, last_seq, last_used, list, of_people,
+    proved_by, still_stand, taken_back,
 };
 pub use revocation::{Revocation, Revoked, remove, revoke};
 

@@ -26,7 +26,8 @@ use std::{
 /// Puts a backup into the database that the settings name, which must not be there yet, and its recordings beside those that are there
 ///
 /// The backup does not know what has run since it was made. With --as-of, calls and messages that may have left until then are put away by
-/// the next start, so that nobody is called twice: who knows better begins them anew. Dispatch is paused until `callboard dispatch resume`.
+/// the next start, so that nobody is called twice: who knows better begins them anew. Dispatch is paused until `callboard dispatch resume`,
+/// which wants to hear that whoever has opted out since is entered.
 #[derive(Args)]
 #[command(group = ArgGroup::new("since").required(true))]
 pub struct Restore {
@@ -262,9 +263,7 @@ impl Restore {
     fn tell(&self, location: &Location, manifest: &Manifest, may_have_run: Option<MayHaveRun>, json: bool) {
         let shown = location.shown();
         if json {
-            let marked =
-                may_have_run.map(|marked| json!({ "workspaces": marked.workspaces, "contacts": marked.contacts }));
-            print(&json!({ "database": shown, "manifest": manifest, "may_have_run": marked }));
+            print(&json!({ "database": shown, "manifest": manifest, "may_have_run": may_have_run }));
             return;
         }
         println!("{shown}: as it was at {}", manifest.taken_at);
@@ -272,11 +271,12 @@ impl Restore {
         println!(
             "\nThe next `callboard serve` puts away what may have run since: {} contacts of {} workspaces that waited for a call or a message are \
              canceled, campaigns that ran are paused, and calls and messages that waited fail. Everybody was signed out.\n\n\
-             Before `callboard dispatch resume`:\n\
+             Before `callboard dispatch resume --opt-outs-entered`:\n\
              - put those on the do-not-call list who have opted out since;\n\
+             - revoke the consents that were taken back since: {} stand, as they did then;\n\
              - revoke the API keys that were revoked since: they are valid again;\n\
              - see who was called, in your webhooks' receiver or your carrier's records, and begin anew for the others.",
-            marked.contacts, marked.workspaces
+            marked.contacts, marked.workspaces, marked.consents
         );
     }
 }

@@ -1,9 +1,9 @@
-//! A campaign of the sandbox that the law binds, to people who have agreed; some take it back while it runs.
+//! Campaigns of the sandbox that the law binds, to people who have agreed; some take it back while they run.
 use super::{Calls, Place};
 use chrono::Timelike;
 use chrono_tz::Tz;
 use serde_json::{Value, json};
-use std::fmt::Write as _;
+use std::{fmt::Write as _, ops::Range};
 
 /// Countries of which the pack knows only the common rules, and their clocks. At any time it is day in one of them, for two hours at least.
 const PLACES: [(&str, Tz); 6] = [
@@ -18,15 +18,18 @@ const CALLER: &str = "+12025550177";
 const SELLER: &str = "Acme Inc.";
 
 pub struct Agreed {
-    /// Its path.
-    pub campaign: String,
-    /// Ids of consents, one of each contact.
+    pub numbers: Vec<String>,
+    /// Ids of consents, one of each number.
     pub consents: Vec<String>,
+    /// Who calls them, and where they are.
+    agent: Value,
+    region: &'static str,
+    zone: Tz,
 }
 
 impl Agreed {
-    /// Records what the law asks for, and starts the campaign.
-    pub async fn start(place: &Place, api: &Calls, agent: &Value, people: usize, rate: f64) -> Self {
+    /// Records what the law asks for.
+    pub async fn record(place: &Place, api: &Calls, agent: &Value, people: usize) -> Self {
         let now = runtime::clock::Clock::wall().now();
         let is_day = |zone: &Tz| {
             let local = chrono::DateTime::from_timestamp_millis(now.millis())
@@ -65,30 +68,40 @@ impl Agreed {
         let path = format!("/v1/imports/{}", import["id"].as_str().unwrap());
         let import = api.until(&path, |import| import["status"] != "running").await;
         assert_eq!(import["status"], "completed", "{import}");
-        let consents = api.all("/v1/consents").await;
-        let consents: Vec<String> = consents
-            .iter()
-            .map(|row| row["id"].as_str().unwrap().to_owned())
-            .collect();
+        let text = |row: &Value, name: &str| row[name].as_str().unwrap().to_owned();
+        let mut consents = api.all("/v1/consents").await;
+        // As the numbers are.
+        consents.sort_by_key(|row| text(row, "phone_number"));
+        let consents: Vec<String> = consents.iter().map(|row| text(row, "id")).collect();
         assert_eq!(consents.len(), people);
+        Agreed {
+            numbers,
+            consents,
+            agent: agent.clone(),
+            region,
+            zone,
+        }
+    }
 
-        let contacts: Vec<Value> = numbers
+    /// Starts a campaign to some of them; answers its path.
+    pub async fn run(&self, api: &Calls, some: Range<usize>, rate: f64) -> String {
+        let (region, zone) = (self.region, self.zone.name());
+        let contacts: Vec<Value> = self.numbers[some]
             .iter()
-            .map(|number| json!({ "phone_number": number, "region": region, "timezone": zone.name() }))
+            .map(|number| json!({ "phone_number": number, "region": region, "timezone": zone }))
             .collect();
         let plan = json!({
-            "name": "Agreed", "agent_id": agent, "contacts": contacts, "sandbox_law": "enforce", "purpose": "service",
+            "name": "Agreed", "agent_id": self.agent, "contacts": contacts, "sandbox_law": "enforce", "purpose": "service",
             "seller": SELLER, "from_numbers": [CALLER], "pacing": { "calls_per_second": rate },
             "retry": { "max_attempts": 2, "min_gap_minutes": 0 }, "schedule": { "windows": [{ "start": "00:00", "end": "24:00" }] },
         });
         let campaign = api.post("/v1/campaigns/run", plan).await;
-        let campaign = format!("/v1/campaigns/{}", campaign["id"].as_str().unwrap());
-        Agreed { campaign, consents }
+        format!("/v1/campaigns/{}", campaign["id"].as_str().unwrap())
     }
 
     /// The `n`th takes it back, without asking to be left alone; answers what was acknowledged.
     pub async fn take_back(&self, api: &Calls, n: usize) -> Value {
-        let id = &self.consents[n * 7 % self.consents.len()];
+        let id = &self.consents[n % self.consents.len()];
         let only = json!({ "only_this": true, "reason": "by letter" });
         let consent = api.post(&format!("/v1/consents/{id}/revoke"), only).await;
         json!({ "kind": "consent", "id": id, "revoked_at": consent["revoked_at"] })

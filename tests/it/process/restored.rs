@@ -1,7 +1,10 @@
 //! A drill: a backup is made beside a service that calls, that service is lost a while later, and the backup is put into a new place.
-//! Nothing that was acknowledged before the backup is missing, and nobody is called again because of the restore.
+//! Nothing that was acknowledged before the backup is missing, and nobody is called again because of the restore, or by a consent that was
+//! taken back meanwhile unless the operator was told.
 use super::{
-    Calls, Place, json_of, on_disk, pause, stderr, terminate,
+    Calls, Place,
+    agreed::Agreed,
+    json_of, on_disk, pause, stderr, terminate,
     the_law::{lines, millis},
 };
 use crate::{
@@ -18,6 +21,10 @@ use std::{
 
 const CONTACTS: usize = 160;
 const LIMIT: usize = 30;
+/// They have agreed to be called, and the law binds the campaigns to them.
+const PEOPLE: usize = 8;
+/// Which of them takes it back after the backup.
+const TAKEN_BACK: usize = 4;
 
 /// With the programs that PostgreSQL brings.
 fn run(place: &Place, arguments: &[&str]) -> Output {
@@ -72,6 +79,8 @@ fn a_restore_loses_nothing_and_calls_nobody_again(backend: Backend) {
             vec![
                 ("CALLBOARD_SANDBOX_SPEED", "20".to_owned()),
                 ("CALLBOARD_SANDBOX_LOG", log),
+                // As it comes with the service.
+                ("CALLBOARD_LAW_FILE", String::new()),
             ]
         };
         let key = place.workspace();
@@ -80,6 +89,11 @@ fn a_restore_loses_nothing_and_calls_nobody_again(backend: Backend) {
         api.limit_concurrency(LIMIT).await;
         let agent = json!({ "name": "Ann", "prompt": "x", "recording": { "enabled": true } });
         let agent = api.post("/v1/agents", agent).await;
+        // Half of those who have agreed are called before the backup.
+        let caller = api.post("/v1/agents", json!({ "name": "Bea", "prompt": "x" })).await;
+        let agreed = Agreed::record(&place, &api, &caller["id"], PEOPLE).await;
+        let bound = agreed.run(&api, 0..PEOPLE / 2, 2.0).await;
+        api.until(&bound, |campaign| campaign["status"] == "completed").await;
         let digits = [0, 1, 0, 2, 0, 9, 0, 3];
         let contacts: Vec<_> = (0..CONTACTS)
             .map(|n| json!({ "phone_number": format!("+15002{n:05}{}", digits[n % digits.len()]) }))
@@ -136,13 +150,15 @@ fn a_restore_loses_nothing_and_calls_nobody_again(backend: Backend) {
             CONTACTS as i64 - counts["pending"].as_i64().unwrap() >= at_least
         };
         api.until(&path, |campaign| reached(campaign, 40)).await;
-        let acknowledged = vec![
+        let mut acknowledged = vec![
             json!({ "kind": "campaign", "id": campaign["id"] }),
             json!({ "kind": "campaign", "id": draft["id"] }),
             json!({ "kind": "session", "id": soon["id"] }),
             json!({ "kind": "session", "id": later["id"] }),
             json!({ "kind": "dnc", "id": entry["id"], "number": "+15002000050" }),
         ];
+        let kept = (0..PEOPLE).filter(|n| *n != TAKEN_BACK).map(|n| &agreed.consents[n]);
+        acknowledged.extend(kept.map(|id| json!({ "kind": "consent", "id": id, "revoked_at": null })));
 
         // Beside it.
         let file = place.folder.path().join("backup");
@@ -160,6 +176,8 @@ fn a_restore_loses_nothing_and_calls_nobody_again(backend: Backend) {
         );
         assert!(made["manifest"]["recordings"]["files"].as_u64().is_some(), "{made}");
         assert!(stderr(&place.run(&["backup", file])).contains("exists; name a new file"));
+        // Only the lost service will have known.
+        agreed.take_back(&api, TAKEN_BACK).await;
         api.until(&path, |campaign| reached(campaign, 90)).await;
         for _ in 0..600 {
             if numbers(&called(&place)).contains("+15002991000") {
@@ -202,6 +220,7 @@ fn a_restore_loses_nothing_and_calls_nobody_again(backend: Backend) {
         assert!(restored.status.success(), "{}", stderr(&restored));
         let restored = json_of(&restored);
         assert_eq!(restored["may_have_run"]["workspaces"], 1, "{restored}");
+        assert_eq!(restored["may_have_run"]["consents"], PEOPLE, "{restored}");
         assert!(
             restored["may_have_run"]["contacts"].as_i64().unwrap() > 50,
             "{restored}"
@@ -216,17 +235,32 @@ fn a_restore_loses_nothing_and_calls_nobody_again(backend: Backend) {
             },
         );
 
-        // Nothing leaves before all is put away.
-        let early = other.run(&["dispatch", "resume"]);
+        // Nothing leaves before all is put away, whatever the operator says.
+        let early = other.run(&["dispatch", "resume", "--opt-outs-entered"]);
         assert!(stderr(&early).contains("not yet put away"), "{}", stderr(&early));
         let mut serving = super::serve(&other, &environment(&other));
         let api = Calls::to(&other, key);
+        let mut refused = String::new();
         for _ in 0..600 {
-            if other.run(&["dispatch", "resume"]).status.success() {
+            refused = stderr(&other.run(&["dispatch", "resume"]));
+            if !refused.contains("not yet put away") {
                 break;
             }
             pause(100).await;
         }
+        // Nor before the operator was told what the backup does not know: that consent stands again, and all others do.
+        assert!(refused.contains("opted out or taken a consent back since"), "{refused}");
+        assert_eq!(api.get("/readyz").await["dispatch"], "paused");
+        for id in &agreed.consents {
+            let consent = api.get(&format!("/v1/consents/{id}")).await;
+            assert_eq!(consent["standing"], json!(["phone"]), "{consent}");
+        }
+        acknowledged.push(agreed.take_back(&api, TAKEN_BACK).await);
+        let resumed = other.run(&["dispatch", "resume", "--opt-outs-entered"]);
+        assert!(resumed.status.success(), "{}", stderr(&resumed));
+        // It is asked once.
+        let again = other.run(&["dispatch", "resume"]);
+        assert!(again.status.success(), "{}", stderr(&again));
         assert_eq!(api.get(&path).await["status"], "paused");
         api.post(&format!("{path}/resume"), json!({})).await;
         let done = api.until(&path, |campaign| campaign["status"] == "completed").await;
@@ -273,6 +307,15 @@ fn a_restore_loses_nothing_and_calls_nobody_again(backend: Backend) {
         })
         .await;
         assert_eq!(called(&other).len(), 1);
+        // The consents from before the backup carry calls.
+        let bound = agreed.run(&api, PEOPLE / 2..PEOPLE, 2.0).await;
+        let done = api.until(&bound, |campaign| campaign["status"] == "completed").await;
+        assert_eq!(done["counts"]["skipped"], 1, "{done}");
+        let since = called(&other);
+        let since = numbers(&since);
+        for (n, number) in agreed.numbers.iter().enumerate().skip(PEOPLE / 2) {
+            assert_eq!(since.contains(number.as_str()), n != TAKEN_BACK, "{number}");
+        }
         let newest_event = api.get("/v1/events?limit=1").await["data"][0].clone();
         let dump = other.run(&["audit", "dump"]);
         let dump = lines(&String::from_utf8(dump.stdout).unwrap());

@@ -91,7 +91,9 @@ fn killed_while_it_calls(backend: Backend) {
         let job = api.until(&job, |job| job["status"] != "running").await;
         assert_eq!(job["status"], "completed", "{job}");
         api.post(&format!("{}/start", campaigns[2]), json!({})).await;
-        let agreed = Agreed::start(&place, &api, &agent["id"], (contacts / 4).min(1_000), rate).await;
+        let people = (contacts / 4).min(1_000);
+        let agreed = Agreed::record(&place, &api, &agent["id"], people).await;
+        let bound = agreed.run(&api, 0..people, rate).await;
 
         let mut killed = Vec::new();
         for kill in 0..kills {
@@ -99,7 +101,7 @@ fn killed_while_it_calls(backend: Backend) {
             let number = &numbers[(kill * 37 + contacts / 3) % contacts];
             let entry = api.post("/v1/dnc", json!({ "phone_number": number })).await;
             acknowledged.push(json!({ "kind": "dnc", "id": entry["id"], "number": number }));
-            acknowledged.push(agreed.take_back(&api, kill).await);
+            acknowledged.push(agreed.take_back(&api, kill * 7).await);
             let turn = &campaigns[kill % 2];
             let paused = api.try_post(&format!("{turn}/pause")).await;
             let pause = Duration::from_millis(40 + 90 * (kill as u64 % 5));
@@ -115,7 +117,7 @@ fn killed_while_it_calls(backend: Backend) {
             // A pause outlives a kill.
             api.try_post(&format!("{turn}/resume")).await;
         }
-        campaigns.push(agreed.campaign);
+        campaigns.push(bound);
         for campaign in &campaigns {
             let done = api.until(campaign, |campaign| campaign["status"] == "completed").await;
             for contact in api.all(&format!("{campaign}/contacts")).await {
