@@ -21,6 +21,8 @@ fn only_names_of_settings_are_asked_for_and_each_once() {
         ("transcription_url", "https://api.example.com/v1"),
         ("reassigned_url", "http://[::1]:9000/query"),
         ("otlp_endpoint", "http://127.0.0.1:4318"),
+        ("recordings", "s3://calls/test"),
+        ("recordings_s3_region", "eu-central-1"),
         ("sip_bind", "127.0.0.1:5060"),
         ("sip_address", "calls.example.com"),
     ]);
@@ -28,6 +30,7 @@ fn only_names_of_settings_are_asked_for_and_each_once() {
         ("calls.example.com", vec!["base_url", "sip_address"]),
         ("mail.example.com", vec!["smtp_url"]),
         ("api.example.com", vec!["chat_url", "transcription_url"]),
+        ("s3.eu-central-1.amazonaws.com", vec!["recordings"]),
     ];
     let expected = expected.map(|(host, settings)| Named {
         host: host.to_owned(),
