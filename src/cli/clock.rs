@@ -74,7 +74,7 @@ impl Clock {
 }
 
 async fn stored(db: &Db) -> Result<ClockStatus, CannotStart> {
-    let status = ClockStatus::stored(db).await?;
+    let status = ClockStatus::stored(&db.read).await?;
     status.ok_or_else(|| CannotStart("no `callboard serve` has noted its clock in this database yet".into()))
 }
 

@@ -26,9 +26,14 @@ pub mod user;
 pub mod webhook;
 pub mod workspace;
 
-use crate::error::CannotStart;
+use crate::{
+    error::CannotStart,
+    logging,
+    settings::{LogFormat, Settings},
+};
 use adapters::outbound::trouble;
 use clap::{Parser, Subcommand};
+use serde_json::json;
 use std::{path::PathBuf, process::ExitCode};
 
 /// The whole program. Here and not in `main.rs`, so that it is compiled once, with the library, and in parallel.
@@ -38,11 +43,19 @@ pub fn main() -> ExitCode {
         unreachable!("nothing has run before");
     }
     let cli = Cli::parse();
+    let log_format = match &cli.command {
+        Command::Serve(_) => Settings::log_format_of(cli.config.clone()),
+        _ => LogFormat::Text,
+    };
     let done = actix_rt::System::new().block_on(cli.command.run(cli.config, cli.json));
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("callboard: {}", trouble::plain(error.to_string()));
+            let why = trouble::plain(error.to_string());
+            match log_format {
+                LogFormat::Text => eprintln!("callboard: {why}"),
+                LogFormat::Json => eprintln!("{}", logging::event("ERROR", &json!({ "message": why }))),
+            }
             ExitCode::FAILURE
         }
     }
@@ -68,8 +81,15 @@ pub struct Cli {
 #[derive(Subcommand)]
 pub enum Command {
     /// Run the service: API, dashboard and workers
+    ///
+    /// Settings come from callboard.toml, then from CALLBOARD_… in the environment, then from the flags below; `callboard config
+    /// --defaults` explains each. The first start makes the database, and shows a link with which the first user is created. SIGTERM
+    /// or Ctrl-C ends it in order: live calls may end by themselves first, for `drain_seconds`.
     Serve(serve::Serve),
     /// Watch a sandbox campaign run: calls live and end, signed events arrive at a local receiver
+    ///
+    /// Nobody is called, and nothing that is there is touched: workspace, database and receiver are made for it, in a folder that is
+    /// removed at the end. With --keep folder and server stay, until Ctrl-C ends the server.
     Demo(demo::Demo),
     /// Forward events as they happen to a program on this machine, signed like deliveries
     ///
@@ -128,10 +148,22 @@ pub enum Command {
     #[command(subcommand)]
     Compliance(compliance::Compliance),
     /// Find out what would keep the service from its work
+    ///
+    /// Looks at settings, database, disks, ports and limits, and asks name servers and everybody that the service works with. Changes
+    /// nothing and calls nobody. It fails if the service could not work as it is; what is merely unwise is a warning.
     Doctor(doctor::Doctor),
     /// Make a file that holds the whole database and the recordings
+    ///
+    /// Works beside a running `serve`: the database is copied as it is at one moment. A plain copy of a SQLite file is none: without its
+    /// WAL it is torn, or empty. The backup is verified after it was written. It does not hold the secret key, without which it is of no
+    /// use: keep that elsewhere.
     Backup(backup::Backup),
     /// Put a backup into a new database
+    ///
+    /// That is the one that the settings name, which must not be there yet; recordings come beside those that are there. The backup does
+    /// not know what has run since it was made. With --as-of, calls and messages that may have left until then are put away by the next
+    /// start, so that nobody is called twice: who knows better begins them anew. Dispatch is paused until `callboard dispatch resume`,
+    /// which wants to hear that whoever has opted out since is entered.
     Restore(backup::Restore),
     /// Bring the database's schema up to date
     Migrate,
@@ -173,6 +205,32 @@ impl Command {
             Command::Migrate => commands::migrate(config, json).await,
             Command::Config { defaults } => commands::config(config, json, defaults),
             Command::Openapi => commands::openapi(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn help_says_more_than_the_list_of_commands() {
+        for (name, words) in [
+            ("serve", "drain_seconds"),
+            ("demo", "Nobody is called"),
+            ("listen", "one at a time"),
+            ("mcp", "follows from the key's scopes"),
+            ("doctor", "what is merely unwise is a warning"),
+            ("backup", "without its WAL"),
+            ("restore", "nobody is called twice"),
+        ] {
+            let mut all = Cli::command();
+            let command = all.find_subcommand_mut(name).unwrap();
+            // Lines are broken anywhere.
+            let told = command.render_long_help().to_string();
+            let told = told.split_whitespace().collect::<Vec<_>>().join(" ");
+            assert!(told.contains(words), "{name}: {told}");
         }
     }
 }

@@ -122,11 +122,7 @@ fn show_set_up_link(link: &str, format: LogFormat) {
         LogFormat::Json => {
             let message = "there is no user yet: open the link once to create the first one";
             let fields = json!({ "message": message, "set_up_link": link });
-            let at = Clock::wall().now();
-            eprintln!(
-                "{}",
-                json!({ "timestamp": at, "level": "INFO", "fields": fields, "target": "callboard" })
-            );
+            eprintln!("{}", logging::event("INFO", &fields));
         }
     }
 }

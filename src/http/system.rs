@@ -10,11 +10,14 @@ use actors::{
     holds::{self, ClockStatus, state::Hold},
     writer::Health,
 };
+use runtime::keyring::{hex, purpose};
 use serde_json::json;
 
-/// GET /healthz: the process answers.
-pub async fn healthz() -> HttpResponse {
-    HttpResponse::Ok().json(json!({ "status": "ok" }))
+/// GET /healthz: the process answers. `instance` is the same for all nodes of a database, and tells whoever comes by a proxy whether it
+/// leads here; the key that it is made from is for nothing else.
+pub async fn healthz(state: Data<State>) -> HttpResponse {
+    let instance = hex(&state.deps.links.signing(purpose::INSTANCE)[..8]);
+    HttpResponse::Ok().json(json!({ "status": "ok", "instance": instance }))
 }
 
 /// GET /readyz: it can do its work. Parked actors are named and do not make it unready: the others are unharmed.

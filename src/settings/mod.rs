@@ -21,7 +21,7 @@ pub use node::NodeOptions;
 pub use secret::Secret;
 pub use threads::ThreadCounts;
 
-use config::{Config, Environment, File, FileFormat};
+use config::{Config, ConfigBuilder, Environment, File, FileFormat, builder::DefaultState};
 use entities::db::Location;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
@@ -168,19 +168,7 @@ pub const DEFAULTS: &str = include_str!("../../settings.default.toml");
 impl Settings {
     /// Reads file and environment; `flags` are `(name, value)` pairs that win over both.
     pub fn load(file: Option<PathBuf>, flags: &[(&str, String)]) -> Result<Self, BadSetting> {
-        let mut builder = Config::builder().add_source(File::from_str(DEFAULTS, FileFormat::Toml));
-        let named = file.is_some();
-        let file = file.unwrap_or_else(|| "callboard.toml".into());
-        builder = builder.add_source(File::from(file.as_path()).format(FileFormat::Toml).required(named));
-        // Only names that are settings: test runners and other tools may use the prefix too.
-        let known = |name: &str| DEFAULTS.lines().any(|line| line.starts_with(&format!("{name} =")));
-        let from_environment = std::env::vars().filter_map(|(name, value)| {
-            let name = name.strip_prefix("CALLBOARD_")?.to_lowercase();
-            known(&name).then_some((name, value))
-        });
-        // As texts, which each field reads for itself: parsed here, +12025550123 would be a number without its plus.
-        let environment = Environment::default().source(Some(from_environment.collect()));
-        builder = builder.add_source(environment);
+        let mut builder = sources(file);
         for (name, value) in flags {
             builder = builder
                 .set_override(*name, value.clone())
@@ -192,6 +180,16 @@ impl Settings {
             .map_err(|error| BadSetting(unreadable::why(&error)))?;
         settings.validate()?;
         Ok(settings)
+    }
+
+    /// How to log where the settings cannot be used: whoever reads the log by machine reads that too.
+    pub fn log_format_of(file: Option<PathBuf>) -> LogFormat {
+        // A file that cannot be read hides what it says, and not what the environment says.
+        let asked = [sources(file), defaults().add_source(environment())];
+        let mut asked = asked.into_iter();
+        asked
+            .find_map(|builder| builder.build().ok()?.get("log_format").ok())
+            .unwrap_or(LogFormat::Text)
     }
 
     /// Names in the environment that look like settings and are none: a slip would go unseen.
@@ -244,6 +242,30 @@ impl Settings {
         }
         shown
     }
+}
+
+/// Defaults, file and environment; the later wins.
+fn sources(file: Option<PathBuf>) -> ConfigBuilder<DefaultState> {
+    let named = file.is_some();
+    let file = file.unwrap_or_else(|| "callboard.toml".into());
+    defaults()
+        .add_source(File::from(file.as_path()).format(FileFormat::Toml).required(named))
+        .add_source(environment())
+}
+
+fn defaults() -> ConfigBuilder<DefaultState> {
+    Config::builder().add_source(File::from_str(DEFAULTS, FileFormat::Toml))
+}
+
+fn environment() -> Environment {
+    // Only names that are settings: test runners and other tools may use the prefix too.
+    let known = |name: &str| DEFAULTS.lines().any(|line| line.starts_with(&format!("{name} =")));
+    let from_environment = std::env::vars().filter_map(|(name, value)| {
+        let name = name.strip_prefix("CALLBOARD_")?.to_lowercase();
+        known(&name).then_some((name, value))
+    });
+    // As texts, which each field reads for itself: parsed here, +12025550123 would be a number without its plus.
+    Environment::default().source(Some(from_environment.collect()))
 }
 
 #[cfg(test)]

@@ -72,6 +72,7 @@ pub mod purpose {
     pub const EVENT_BODY: Purpose = "events.body";
     pub const SIP: Purpose = "sip";
     pub const NODES: Purpose = "nodes";
+    pub const INSTANCE: Purpose = "healthz.instance";
     pub const REGISTERS: Purpose = "registers.numbers";
     pub const DEVICE: Purpose = "devices.cookie";
     pub const ATTEMPT_NUMBER: Purpose = "attempts.number";

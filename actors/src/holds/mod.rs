@@ -82,8 +82,8 @@ impl ClockStatus {
 
     /// As the running service has stored it last, at most a minute ago.
     #[boxed]
-    pub async fn stored(db: &Db) -> Result<Option<Self>> {
-        let text = meta::get(&db.read, CLOCK).await?;
+    pub async fn stored(db: &Connection) -> Result<Option<Self>> {
+        let text = meta::get(db, CLOCK).await?;
         // One that a newer version has written is none to this one.
         Ok(text.and_then(|text| serde_json::from_str(&text).ok()))
     }
@@ -93,7 +93,7 @@ impl ClockStatus {
 /// asked for.
 #[boxed]
 pub async fn begin(db: &Db, clock: &Clock, pauses: bool) -> Result<()> {
-    let stored = ClockStatus::stored(db).await?.map(|status| status.now);
+    let stored = ClockStatus::stored(&db.read).await?.map(|status| status.now);
     let newest = event::last_id(&db.read).await?;
     let newest = newest.map(|id| Moment::from_millis(i64::try_from(id.0.as_u128() >> 80).unwrap_or(0)));
     if let Some(last) = stored.max(newest) {

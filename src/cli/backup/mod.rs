@@ -18,10 +18,6 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Makes a file that holds the whole database as it is at one moment, and the recordings
-///
-/// Works beside a running `serve`. The file is verified after it was written. It does not hold the secret key, without which it is of no use:
-/// keep that elsewhere.
 #[derive(Args)]
 pub struct Backup {
     /// The file to make; it must not exist

@@ -23,11 +23,6 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Puts a backup into the database that the settings name, which must not be there yet, and its recordings beside those that are there
-///
-/// The backup does not know what has run since it was made. With --as-of, calls and messages that may have left until then are put away by
-/// the next start, so that nobody is called twice: who knows better begins them anew. Dispatch is paused until `callboard dispatch resume`,
-/// which wants to hear that whoever has opted out since is entered.
 #[derive(Args)]
 #[command(group = ArgGroup::new("since").required(true))]
 pub struct Restore {

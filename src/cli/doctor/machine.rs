@@ -1,10 +1,12 @@
 //! This machine: its disks, ports and limits.
-use super::Findings;
+use super::{Findings, instance};
 use crate::settings::Settings;
 use entities::db::Location;
+use rustix::fs::{Access, access};
 use std::{
     io::ErrorKind,
-    net::{SocketAddr, TcpListener, UdpSocket},
+    net::{IpAddr, SocketAddr, TcpListener, UdpSocket},
+    ops::RangeInclusive,
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -15,22 +17,26 @@ const FILES: u64 = 65_536;
 const ROOM: u64 = 2 << 30;
 const NO_ROOM: u64 = 100 << 20;
 
-/// Answers whether a service runs at `bind`.
-pub(super) async fn look(settings: &Settings, found: &mut Findings) -> bool {
+/// Answers which instance serves at `bind`, if any.
+pub(super) async fn look(settings: &Settings, found: &mut Findings) -> Option<String> {
     disks(settings, found);
-    limits(found);
+    let files = rlimit::Resource::NOFILE.get();
+    limits(files.map(|(_, hard)| hard), found);
     voice(settings, found);
-    let is_serving = match settings.socket_address() {
+    let serving = match settings.socket_address() {
         Ok(address) => answers(address).await,
-        Err(_) => false,
+        Err(_) => None,
     };
-    ports(settings, is_serving, found);
-    is_serving
+    ports(settings, serving.is_some(), found);
+    if let Ok(Some(sip)) = settings.sip() {
+        sound(sip.bind.ip(), &sip.rtp_ports, serving.is_some(), found);
+    }
+    serving
 }
 
-/// Does a Callboard answer there?
+/// The Callboard that answers there.
 #[expect(clippy::disallowed_methods, reason = "this machine's own address")]
-async fn answers(mut address: SocketAddr) -> bool {
+async fn answers(mut address: SocketAddr) -> Option<String> {
     if address.ip().is_unspecified() {
         address.set_ip(match address {
             SocketAddr::V4(_) => std::net::Ipv4Addr::LOCALHOST.into(),
@@ -40,12 +46,10 @@ async fn answers(mut address: SocketAddr) -> bool {
     let client = reqwest::Client::builder()
         .timeout(Duration::from_secs(3))
         .no_proxy()
-        .build();
-    let Ok(client) = client else { return false };
-    match client.get(format!("http://{address}/healthz")).send().await {
-        Ok(answer) => answer.status().is_success() && answer.headers().contains_key("x-request-id"),
-        Err(_) => false,
-    }
+        .build()
+        .ok()?;
+    let answer = client.get(format!("http://{address}/healthz")).send().await;
+    instance::named(answer.ok()?).await
 }
 
 /// The folder in which it is, or will be made.
@@ -61,32 +65,58 @@ fn disks(settings: &Settings, found: &mut Findings) {
         places.push(("recordings", PathBuf::from(&settings.recordings)));
     }
     if let Ok(Location::Sqlite(file)) = settings.location() {
-        places.insert(0, ("database_url", file));
+        if file.exists()
+            && let Err(error) = access(&file, Access::WRITE_OK)
+        {
+            not_ours("disk, database_url", &file, error, found);
+        }
+        // Its log is made beside it.
+        let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
+        places.insert(0, ("database_url", folder.unwrap_or(Path::new(".")).to_owned()));
     }
     for (name, path) in places {
-        let folder = existing(&path);
-        let (what, shown) = (format!("disk, {name}"), folder.display());
-        let advice = "make room, or name a folder on another disk";
-        match rustix::fs::statvfs(&folder) {
-            Err(error) => found.failure(&what, format!("{shown} cannot be looked at: {error}"), advice),
-            Ok(disk) if disk.f_flag.contains(rustix::fs::StatVfsMountFlags::RDONLY) => {
-                found.failure(
-                    &what,
-                    format!("{shown} is read-only"),
-                    "name a folder that can be written to",
-                );
+        disk(&format!("disk, {name}"), &existing(&path), found);
+    }
+}
+
+/// A folder that files and folders are made in.
+fn disk(what: &str, folder: &Path, found: &mut Findings) {
+    let shown = folder.display();
+    let advice = "make room, or name a folder on another disk";
+    if !folder.is_dir() {
+        found.failure(what, format!("{shown} is not a folder"), "name one, or move that away");
+        return;
+    }
+    match rustix::fs::statvfs(folder) {
+        Err(error) => found.failure(what, format!("{shown} cannot be looked at: {error}"), advice),
+        Ok(disk) if disk.f_flag.contains(rustix::fs::StatVfsMountFlags::RDONLY) => {
+            found.failure(
+                what,
+                format!("{shown} is read-only"),
+                "name a folder that can be written to",
+            );
+        }
+        Ok(disk) => {
+            if let Err(error) = access(folder, Access::WRITE_OK | Access::EXEC_OK) {
+                return not_ours(what, folder, error, found);
             }
-            Ok(disk) => {
-                let free = disk.f_bavail.saturating_mul(disk.f_frsize);
-                let said = format!("{} free at {shown}", bytes(free));
-                match free {
-                    ..NO_ROOM => found.failure(&what, said, advice),
-                    NO_ROOM..ROOM => found.warning(&what, said, advice),
-                    _ => found.ok(&what, said),
-                }
+            let free = disk.f_bavail.saturating_mul(disk.f_frsize);
+            let said = format!("{} free at {shown}", bytes(free));
+            match free {
+                ..NO_ROOM => found.failure(what, said, advice),
+                NO_ROOM..ROOM => found.warning(what, said, advice),
+                _ => found.ok(what, said),
             }
         }
     }
+}
+
+fn not_ours(what: &str, place: &Path, error: rustix::io::Errno, found: &mut Findings) {
+    found.failure(
+        what,
+        format!("{} may not be written to by this user: {error}", place.display()),
+        "give it to the service's user, as whom doctor has to run, or name another",
+    );
 }
 
 fn bytes(count: u64) -> String {
@@ -96,14 +126,14 @@ fn bytes(count: u64) -> String {
     }
 }
 
-fn limits(found: &mut Findings) {
-    match rlimit::Resource::NOFILE.get() {
-        Ok((_, hard)) if hard < FILES => found.warning(
+fn limits(hard: std::io::Result<u64>, found: &mut Findings) {
+    match hard {
+        Ok(hard) if hard < FILES => found.warning(
             "open files",
             format!("{hard} at most: under load, connections are refused"),
             format!("raise the hard limit to {FILES}, with LimitNOFILE or ulimit -Hn"),
         ),
-        Ok((_, hard)) => found.ok("open files", format!("{hard} at most")),
+        Ok(hard) => found.ok("open files", format!("{hard} at most")),
         Err(error) => found.warning(
             "open files",
             format!("the limit cannot be read: {error}"),
@@ -173,6 +203,37 @@ fn ports(settings: &Settings, is_serving: bool, found: &mut Findings) {
     }
 }
 
+/// The sound of calls: the first port and the last are tried, for all of them are thousands. Whatever is taken is passed over.
+fn sound(ip: IpAddr, ports: &RangeInclusive<u16>, is_serving: bool, found: &mut Findings) {
+    let what = "ports, rtp_ports";
+    let ends = [*ports.start(), *ports.end()];
+    let shown = format!("{}-{} (UDP)", ends[0], ends[1]);
+    let mut taken = Vec::new();
+    for port in ends {
+        match UdpSocket::bind((ip, port)) {
+            Ok(_) => {}
+            Err(error) if error.kind() == ErrorKind::AddrInUse => taken.push(port.to_string()),
+            Err(error) => {
+                return found.failure(
+                    what,
+                    format!("{ip}:{port} (UDP) cannot be opened: {error}"),
+                    "name an address of this machine in sip_bind",
+                );
+            }
+        }
+    }
+    let taken = taken.join(" and ");
+    match taken.is_empty() {
+        true => found.ok(what, format!("of {shown} the first and the last are free")),
+        false if is_serving => found.ok(what, format!("of {shown} {taken} in use, and the service runs")),
+        false => found.warning(
+            what,
+            format!("another program uses {taken} of {shown}: calls pass over what is taken"),
+            "give rtp_ports a range of its own, with two ports for each call at once",
+        ),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -209,5 +270,73 @@ mod tests {
             "{found:?}",
             found = found.0
         );
+    }
+
+    /// What was found of one place.
+    fn found(look: impl FnOnce(&mut Findings)) -> (Verdict, String) {
+        let mut found = Findings::default();
+        look(&mut found);
+        assert_eq!(found.0.len(), 1, "{:?}", found.0);
+        let one = found.0.remove(0);
+        assert_eq!(one.advice.is_none(), one.verdict == Verdict::Ok, "{one:?}");
+        (one.verdict, one.said)
+    }
+
+    #[test]
+    fn a_disk_without_room_is_a_failure() {
+        // A file system that has none.
+        let (verdict, said) = found(|found| disk("disk", Path::new("/proc"), found));
+        assert_eq!(verdict, Verdict::Failure, "{said}");
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let within = existing(&file.path().join("callboard-recordings"));
+        let (verdict, said) = found(|found| disk("disk", &within, found));
+        assert!(
+            verdict == Verdict::Failure && said.contains("is not a folder"),
+            "{said}"
+        );
+    }
+
+    #[test]
+    fn a_folder_that_is_closed_to_this_user_is_a_failure() {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::set_permissions(folder.path(), PermissionsExt::from_mode(0o500)).unwrap();
+        let (verdict, said) = found(|found| disk("disk", folder.path(), found));
+        // To root nothing is.
+        match std::fs::write(folder.path().join("probe"), "") {
+            Ok(()) => assert!(!said.contains("may not be written to"), "{said}"),
+            Err(_) => assert!(
+                verdict == Verdict::Failure && said.contains("may not be written to"),
+                "{said}"
+            ),
+        }
+        let (verdict, said) = found(|found| not_ours("disk", folder.path(), rustix::io::Errno::ACCESS, found));
+        assert!(verdict == Verdict::Failure && said.contains("by this user"), "{said}");
+    }
+
+    #[test]
+    fn few_open_files_are_a_warning() {
+        let verdict = |hard| found(|found| limits(hard, found)).0;
+        assert_eq!(verdict(Ok(FILES)), Verdict::Ok);
+        assert_eq!(verdict(Ok(FILES - 1)), Verdict::Warning);
+        assert_eq!(verdict(Err(ErrorKind::Unsupported.into())), Verdict::Warning);
+    }
+
+    #[test]
+    fn ports_of_sound_that_are_taken_are_named() {
+        let local = IpAddr::from([127, 0, 0, 1]);
+        let taken = UdpSocket::bind((local, 0)).unwrap();
+        let port = taken.local_addr().unwrap().port();
+        let look = |ip, is_serving| found(|found| sound(ip, &(port..=port), is_serving, found));
+        let (verdict, said) = look(local, false);
+        assert!(
+            verdict == Verdict::Warning && said.contains(&port.to_string()),
+            "{said}"
+        );
+        assert_eq!(look(local, true).0, Verdict::Ok);
+        drop(taken);
+        assert_eq!(look(local, false).0, Verdict::Ok);
+        // Of no machine: RFC 5737.
+        assert_eq!(look(IpAddr::from([203, 0, 113, 7]), false).0, Verdict::Failure);
     }
 }

@@ -1,8 +1,12 @@
 //! `callboard doctor`: what would keep the service from its work, and what to do about it. Beside a running `serve` or before the first one;
 //! it changes nothing.
+mod certificate;
+mod clocks;
+mod instance;
 mod machine;
 mod names;
 mod outside;
+mod relays;
 mod stored;
 
 use super::commands::print;
@@ -11,9 +15,6 @@ use clap::Args;
 use serde::Serialize;
 use std::{path::PathBuf, time::Duration};
 
-/// Looks at settings, database, disks, ports and limits, and asks name servers and everybody that the service works with
-///
-/// Changes nothing and calls nobody. It fails if the service could not work as it is; what is merely unwise is a warning.
 #[derive(Args)]
 pub struct Doctor {
     /// Ask nobody outside: no name servers, providers, mail server, trunks, nor the base URL
@@ -79,7 +80,7 @@ impl Doctor {
         let settings = Settings::load(config, &[])?;
         let mut found = Findings::default();
         look_at_settings(&settings, &mut found);
-        let is_serving = machine::look(&settings, &mut found).await;
+        let serving = machine::look(&settings, &mut found).await;
         let looked = tokio::time::timeout(PATIENCE, stored::look(&settings, &mut found)).await;
         let trunks = looked.unwrap_or_else(|_| {
             let said = format!("does not answer within {} s", PATIENCE.as_secs());
@@ -92,7 +93,8 @@ impl Doctor {
         });
         if !self.offline {
             names::look(&settings, &trunks, &mut found).await;
-            outside::look(&settings, is_serving, trunks, &mut found).await;
+            outside::look(&settings, serving.as_deref(), trunks, &mut found).await;
+            relays::look(&settings, &mut found).await;
         }
         match json {
             true => print(&found.0),
@@ -133,8 +135,9 @@ fn say(found: &[Finding]) {
 
 /// What is bad in itself has ended the command already, as it ends the start.
 fn look_at_settings(settings: &Settings, found: &mut Findings) {
-    match settings.keyring() {
-        Ok(_) => found.ok("settings", "can be read"),
+    match settings.keyring_so_far() {
+        Ok(Some(_)) => found.ok("settings", "can be read"),
+        Ok(None) => found.ok("settings", "can be read; the first start makes a secret key"),
         Err(why) => found.failure(
             "settings",
             why.to_string(),

@@ -9,6 +9,7 @@ use adapters::{
 use entities::sip_trunk::Model as Trunk;
 use futures_util::{StreamExt, future, stream};
 use std::{
+    borrow::Cow,
     net::IpAddr,
     time::{Duration, Instant},
 };
@@ -69,10 +70,9 @@ pub(super) async fn look(settings: &Settings, trunks: &[Trunk], found: &mut Find
 /// Each once, in the order of their settings. Addresses are no names.
 fn named(settings: &Settings) -> Vec<Named> {
     let mut urls = vec![
-        ("base_url", settings.base_url.as_str()),
-        ("smtp_url", settings.smtp_url.expose()),
-        ("otlp_endpoint", settings.otlp_endpoint.trim()),
-        ("reassigned_url", settings.reassigned_url.as_str()),
+        ("base_url", Cow::from(settings.base_url.as_str())),
+        ("smtp_url", Cow::from(settings.smtp_url.expose())),
+        ("otlp_endpoint", Cow::from(settings.otlp_endpoint.trim())),
     ];
     let registers = settings.register_addresses().into_values();
     urls.extend(registers.map(|url| ("register_urls", url)));
@@ -80,7 +80,7 @@ fn named(settings: &Settings) -> Vec<Named> {
     let of_url = |url: &str| name(url::Url::parse(url).ok()?.host_str()?);
     let mut hosts: Vec<(&'static str, String)> = urls
         .into_iter()
-        .filter_map(|(setting, url)| Some((setting, of_url(url)?)))
+        .filter_map(|(setting, url)| Some((setting, of_url(&url)?)))
         .collect();
     // Without the socket there is nobody to be found.
     if !settings.sip_bind.is_empty() {

@@ -25,6 +25,8 @@ fn only_names_of_settings_are_asked_for_and_each_once() {
             "uk_tps=https://registers.example.com/tps, uk_ctps=https://registers.example.com/ctps, au_dncr=http://127.0.0.1:9001",
         ),
         ("otlp_endpoint", "http://127.0.0.1:4318"),
+        ("recordings", "s3://calls/test"),
+        ("recordings_s3_region", "eu-central-1"),
         ("sip_bind", "127.0.0.1:5060"),
         ("sip_address", "calls.example.com"),
     ]);
@@ -33,6 +35,7 @@ fn only_names_of_settings_are_asked_for_and_each_once() {
         ("mail.example.com", vec!["smtp_url"]),
         ("registers.example.com", vec!["register_urls"]),
         ("api.example.com", vec!["chat_url", "transcription_url"]),
+        ("s3.eu-central-1.amazonaws.com", vec!["recordings"]),
     ];
     let expected = expected.map(|(host, settings)| Named {
         host: host.to_owned(),

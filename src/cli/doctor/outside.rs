@@ -1,5 +1,9 @@
 //! Everybody that the service works with: is there an answer?
-use super::Findings;
+use super::{
+    Findings, certificate,
+    clocks::{self, Told},
+    instance,
+};
 use crate::{app::outbound, settings::Settings};
 use adapters::{
     mail::post::Post,
@@ -12,26 +16,28 @@ use adapters::{
 };
 use entities::sip_trunk::Model as Trunk;
 use futures_util::{StreamExt, future, stream};
-use std::time::{Duration, SystemTime};
+use std::{
+    borrow::Cow,
+    time::{Duration, SystemTime},
+};
 
 /// The longest wait for one answer.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// Trunks that are asked at once.
 const AT_ONCE: usize = 8;
-/// Two clocks may differ by so much.
-const CLOCKS: Duration = Duration::from_secs(2);
 
 #[expect(clippy::disallowed_methods, reason = "addresses of the operator's, not of users")]
-pub(super) async fn look(settings: &Settings, is_serving: bool, trunks: Vec<Trunk>, found: &mut Findings) {
+pub(super) async fn look(settings: &Settings, serving: Option<&str>, trunks: Vec<Trunk>, found: &mut Findings) {
     let client = reqwest::Client::builder()
         .timeout(PATIENCE)
         .redirect(reqwest::redirect::Policy::none())
         // As the service asks.
         .no_proxy()
+        .tls_info(true)
         .build();
     match client {
         Ok(client) => {
-            base_url(settings, is_serving, &client, found).await;
+            base_url(settings, serving, &client, found).await;
             providers(settings, &client, found).await;
         }
         Err(error) => found.failure(
@@ -52,33 +58,45 @@ pub(super) async fn look(settings: &Settings, is_serving: bool, trunks: Vec<Trun
     }
 }
 
-/// TLS in front: does the way that people take lead here?
-async fn base_url(settings: &Settings, is_serving: bool, client: &reqwest::Client, found: &mut Findings) {
+/// TLS in front: does the way that people take lead here, to the instance that serves at `bind`?
+async fn base_url(settings: &Settings, serving: Option<&str>, client: &reqwest::Client, found: &mut Findings) {
     let url = settings.public_url();
-    if settings.base_url.is_empty() || !is_serving {
-        if !settings.base_url.is_empty() {
-            found.ok("base URL", format!("{url} was not asked, for the service does not run"));
-        }
+    if settings.base_url.is_empty() {
         return;
     }
+    let Some(here) = serving else {
+        found.ok("base URL", format!("{url} was not asked, for the service does not run"));
+        return;
+    };
     let advice =
         "see that its name leads to the proxy, that its certificate is valid, and that it passes requests on to `bind`";
     let asked = SystemTime::now();
-    match client.get(format!("{url}/healthz")).send().await {
-        Err(error) => found.failure("base URL", format!("{url} does not answer: {}", why(&error)), advice),
-        Ok(answer) if !answer.status().is_success() || !answer.headers().contains_key("x-request-id") => found.failure(
+    let answer = match client.get(format!("{url}/healthz")).send().await {
+        Ok(answer) => answer,
+        Err(error) => {
+            found.failure("base URL", format!("{url} does not answer: {}", why(&error)), advice);
+            return;
+        }
+    };
+    let status = answer.status().as_u16();
+    let (told, ends) = (clocks::told(asked, answer.headers()), certificate::ends(&answer));
+    match instance::named(answer).await {
+        None => found.failure(
+            "base URL",
+            format!("{url}/healthz answers {status}, which is not this service"),
+            advice,
+        ),
+        Some(other) if other != here => found.failure(
             "base URL",
             format!(
-                "{url}/healthz answers {}, which is not this service",
-                answer.status().as_u16()
+                "{url} leads to another Callboard, with another database, than the one at {}",
+                settings.bind
             ),
             advice,
         ),
-        Ok(answer) => {
+        Some(_) => {
             found.ok("base URL", format!("{url} leads here"));
-            let date = answer.headers().get("date").and_then(|date| date.to_str().ok());
-            let date = date.and_then(|date| chrono::DateTime::parse_from_rfc2822(date).ok());
-            if let Some(apart) = date.and_then(|date| apart(asked, date.into())) {
+            if let Some(Told::Differs(apart)) = told {
                 found.warning(
                     "clock",
                     format!("the proxy's differs from this machine's by {} s", apart.as_secs()),
@@ -94,23 +112,13 @@ async fn base_url(settings: &Settings, is_serving: bool, client: &reqwest::Clien
             }
         }
     }
-}
-
-/// By more than two seconds. An answer took its time, and its date has no fractions.
-fn apart(asked: SystemTime, date: SystemTime) -> Option<Duration> {
-    let now = SystemTime::now();
-    let apart = match date.duration_since(now) {
-        Ok(ahead) => ahead,
-        Err(_) => asked
-            .duration_since(date)
-            .unwrap_or_default()
-            .saturating_sub(Duration::from_secs(1)),
-    };
-    (apart > CLOCKS).then_some(apart)
+    if let Some(ends) = ends {
+        certificate::say(ends, asked, found);
+    }
 }
 
 /// Where providers are, by the settings that name them.
-pub(super) fn addresses_of_providers(settings: &Settings) -> Vec<(&'static str, &str)> {
+pub(super) fn addresses_of_providers(settings: &Settings) -> Vec<(&'static str, Cow<'_, str>)> {
     let named = [
         ("chat_url", &settings.chat_url),
         ("realtime_url", &settings.realtime_url),
@@ -119,15 +127,24 @@ pub(super) fn addresses_of_providers(settings: &Settings) -> Vec<(&'static str, 
         ("speech_url", &settings.speech_url),
         ("speech_fallback_url", &settings.speech_fallback_url),
         ("voice_provider_url", &settings.voice_provider_url),
+        ("reassigned_url", &settings.reassigned_url),
         ("recordings_s3_endpoint", &settings.recordings_s3_endpoint),
     ];
-    let mut named: Vec<(&'static str, &str)> = named.map(|(name, url)| (name, url.as_str())).into();
+    let mut named: Vec<(&'static str, Cow<'_, str>)> = named.map(|(name, url)| (name, Cow::from(url.as_str()))).into();
     // These have an address without being used.
     if !settings.sms_account_sid.is_empty() {
-        named.push(("sms_url", &settings.sms_url));
+        named.push(("sms_url", Cow::from(settings.sms_url.as_str())));
     }
     if !settings.stripe_secret_key.is_empty() {
-        named.push(("stripe_url", &settings.stripe_url));
+        named.push(("stripe_url", Cow::from(settings.stripe_url.as_str())));
+    }
+    // And Amazon's store has one without naming it.
+    if settings.recordings.starts_with("s3://") && settings.recordings_s3_endpoint.is_empty() {
+        let region = match settings.recordings_s3_region.as_str() {
+            "" => "us-east-1",
+            region => region,
+        };
+        named.push(("recordings", format!("https://s3.{region}.amazonaws.com").into()));
     }
     named.retain(|(_, url)| !url.is_empty());
     named
@@ -138,10 +155,18 @@ async fn providers(settings: &Settings, client: &reqwest::Client, found: &mut Fi
     let asked = addresses_of_providers(settings).into_iter().map(async |(name, url)| {
         // A websocket begins with a request like any other.
         let http = url.replacen("ws", "http", usize::from(url.starts_with("ws")));
-        (name, url, client.get(http).send().await)
+        let asked = SystemTime::now();
+        let answer = client.get(http).send().await;
+        let told = answer
+            .as_ref()
+            .ok()
+            .and_then(|answer| clocks::told(asked, answer.headers()));
+        (name, url, answer, told)
     });
-    for (name, url, answer) in future::join_all(asked).await {
+    let mut times = Vec::new();
+    for (name, url, answer, told) in future::join_all(asked).await {
         let what = format!("provider, {name}");
+        times.extend(told);
         match answer {
             Ok(answer) => found.ok(&what, format!("{url} answers ({})", answer.status().as_u16())),
             Err(error) => found.failure(
@@ -151,6 +176,7 @@ async fn providers(settings: &Settings, client: &reqwest::Client, found: &mut Fi
             ),
         }
     }
+    clocks::say_of_providers(&times, found);
 }
 
 /// Does it take traces, with these headers?
@@ -228,20 +254,5 @@ async fn ask_trunks(client: &Outbound, trunks: Vec<Trunk>, found: &mut Findings)
                 ),
             ),
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn clocks_that_agree_to_two_seconds_agree() {
-        let now = SystemTime::now();
-        let by = |seconds: u64| Duration::from_secs(seconds);
-        assert_eq!(apart(now, now), None);
-        assert_eq!(apart(now, now - by(2)), None);
-        assert!(apart(now, now - by(60)).is_some_and(|apart| apart > by(55)));
-        assert!(apart(now, now + by(60)).is_some_and(|apart| apart > by(55)));
     }
 }

@@ -1,6 +1,7 @@
 //! The database, looked at without migrating it.
 use super::Findings;
 use crate::{error::CannotStart, settings::Settings};
+use actors::holds::ClockStatus;
 use entities::{
     Error,
     connection::Connection,
@@ -12,7 +13,7 @@ use entities::{
 };
 use runtime::{clock::Clock, keyring::purpose};
 use sea_orm::{ConnectOptions, Database, DatabaseConnection};
-use std::time::Duration;
+use std::{path::Path, time::Duration};
 
 /// Trunks that are asked, at most.
 const TRUNKS: u64 = 50;
@@ -43,6 +44,8 @@ pub(super) async fn look(settings: &Settings, found: &mut Findings) -> Vec<Trunk
         return Vec::new();
     }
     let mut options = ConnectOptions::new(match &location {
+        // Whoever reads a file without its log makes one, and its index, and leaves both.
+        Location::Sqlite(file) if !has_log(file) => format!("sqlite://{}?mode=ro&immutable=true", file.display()),
         Location::Sqlite(file) => format!("sqlite://{}?mode=ro", file.display()),
         Location::Postgres(url) => url.clone(),
     });
@@ -71,6 +74,13 @@ pub(super) async fn look(settings: &Settings, found: &mut Findings) -> Vec<Trunk
         found.failure("database", error.to_string(), ADVICE);
         Vec::new()
     })
+}
+
+/// A service is at work with it, or was killed.
+fn has_log(file: &Path) -> bool {
+    let mut log = file.as_os_str().to_owned();
+    log.push("-wal");
+    Path::new(&log).exists()
 }
 
 /// Is it one that this version reads?
@@ -126,21 +136,21 @@ async fn rows(settings: &Settings, db: &Connection, found: &mut Findings) -> Res
     if let Some(server) = server::ask(db).await? {
         look_at_server(&server, Clock::wall().now().millis(), found);
     }
-    if let Ok(keyring) = settings.keyring() {
-        match meta::get(db, meta::SECRET_CHECK).await? {
-            None => found.ok(
-                "secret key",
-                "nothing is sealed yet: keep a copy of the key before something is",
-            ),
-            Some(sealed) if keyring.open(purpose::SECRET_CHECK, &sealed).is_ok() => {
-                found.ok("secret key", format!("opens what is stored (key {})", keyring.key_id()));
-            }
-            Some(_) => found.failure(
-                "secret key",
-                "does not open what is stored",
-                "set secret_key to the one that was used, or list it in secret_keys_previous",
-            ),
+    match (settings.keyring_so_far(), meta::get(db, meta::SECRET_CHECK).await?) {
+        // Said with the settings.
+        (Err(_), _) => {}
+        (Ok(_), None) => found.ok(
+            "secret key",
+            "nothing is sealed yet: keep a copy of the key before something is",
+        ),
+        (Ok(Some(keyring)), Some(sealed)) if keyring.open(purpose::SECRET_CHECK, &sealed).is_ok() => {
+            found.ok("secret key", format!("opens what is stored (key {})", keyring.key_id()));
         }
+        (Ok(_), Some(_)) => found.failure(
+            "secret key",
+            "does not open what is stored",
+            "set secret_key to the one that was used, or list it in secret_keys_previous",
+        ),
     }
     if let Some(since) = meta::get(db, meta::DISPATCH_PAUSED).await? {
         found.warning(
@@ -149,6 +159,10 @@ async fn rows(settings: &Settings, db: &Connection, found: &mut Findings) -> Res
             "`callboard dispatch resume` ends it",
         );
     }
+    if let Some(status) = ClockStatus::stored(db).await? {
+        let accepted = meta::get(db, meta::CLOCK_ACCEPTED).await?;
+        look_at_clock(&status, accepted.as_deref(), found);
+    }
     let mut trunks = sip_trunk::all_after(db, Share::Whole, None, TRUNKS + 1).await?;
     if trunks.len() as u64 > TRUNKS {
         trunks.pop();
@@ -156,6 +170,26 @@ async fn rows(settings: &Settings, db: &Connection, found: &mut Findings) -> Res
     }
     trunks.retain(|trunk| !trunk.definition.paused);
     Ok(trunks)
+}
+
+/// As the service has noted it last: it holds everything as a pause does.
+fn look_at_clock(status: &ClockStatus, accepted: Option<&str>, found: &mut Findings) {
+    let Some(doubt) = status.doubt else { return };
+    if accepted == Some(&*doubt.since.to_string()) {
+        return;
+    }
+    let (seconds, way) = (
+        doubt.step_ms.abs() / 1000,
+        if doubt.step_ms < 0 { "back" } else { "ahead" },
+    );
+    found.warning(
+        "dispatch",
+        format!(
+            "is held since {}, when the service's clock was set {way} by {seconds} s: nothing leaves until {}",
+            doubt.since, doubt.believed_at
+        ),
+        "see `callboard clock show`; if the clock is right, `callboard clock accept` says so",
+    );
 }
 
 fn look_at_server(server: &server::Server, now: i64, found: &mut Findings) {

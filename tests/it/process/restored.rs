@@ -13,6 +13,7 @@ use crate::{
 };
 use entities::values::Moment;
 use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
 use std::{
     collections::BTreeSet,
     path::Path,
@@ -150,6 +151,7 @@ fn a_restore_loses_nothing_and_calls_nobody_again(backend: Backend) {
             CONTACTS as i64 - counts["pending"].as_i64().unwrap() >= at_least
         };
         api.until(&path, |campaign| reached(campaign, 40)).await;
+        let recording = stored_recording(&api).await;
         let mut acknowledged = vec![
             json!({ "kind": "campaign", "id": campaign["id"] }),
             json!({ "kind": "campaign", "id": draft["id"] }),
@@ -174,7 +176,7 @@ fn a_restore_loses_nothing_and_calls_nobody_again(backend: Backend) {
             },
             "{made}"
         );
-        assert!(made["manifest"]["recordings"]["files"].as_u64().is_some(), "{made}");
+        assert!(made["manifest"]["recordings"]["files"].as_u64() > Some(0), "{made}");
         assert!(stderr(&place.run(&["backup", file])).contains("exists; name a new file"));
         // Only the lost service will have known.
         agreed.take_back(&api, TAKEN_BACK).await;
@@ -240,6 +242,7 @@ fn a_restore_loses_nothing_and_calls_nobody_again(backend: Backend) {
         assert!(stderr(&early).contains("not yet put away"), "{}", stderr(&early));
         let mut serving = super::serve(&other, &environment(&other));
         let api = Calls::to(&other, key);
+        assert_plays(&api, &recording).await;
         let mut refused = String::new();
         for _ in 0..600 {
             refused = stderr(&other.run(&["dispatch", "resume"]));
@@ -341,6 +344,28 @@ fn a_restore_loses_nothing_and_calls_nobody_again(backend: Backend) {
         let breaches = check(&evidence);
         assert!(breaches.is_empty(), "{}", report(&breaches));
     });
+}
+
+/// The first that can be heard.
+async fn stored_recording(api: &Calls) -> Value {
+    let path = "/v1/recordings?status=completed&order=asc&limit=1";
+    let list = api.until(path, |list| list["data"][0]["sha256"].is_string()).await;
+    list["data"][0].clone()
+}
+
+/// It is the same sound, and there is something to hear.
+async fn assert_plays(api: &Calls, recording: &Value) {
+    let url = format!("{}/v1/recordings/{}/audio", api.url, recording["id"].as_str().unwrap());
+    let answer = api.client.get(url).bearer_auth(&api.key).send().await.unwrap();
+    assert_eq!(answer.status().as_u16(), 200, "{recording}");
+    let file = answer.bytes().await.unwrap();
+    let sha256: String = Sha256::digest(&file).iter().map(|byte| format!("{byte:02x}")).collect();
+    assert_eq!(recording["sha256"], sha256);
+    let mut sound = hound::WavReader::new(&file[..]).unwrap();
+    let loud = sound
+        .samples::<i16>()
+        .filter(|sample| sample.as_ref().unwrap().unsigned_abs() > 500);
+    assert!(loud.count() > 100, "{recording}");
 }
 
 fn assert_refused(place: &Place, file: &str, arguments: &[&str], words: &str) {

@@ -1,12 +1,15 @@
 //! What a service shows to those who watch it, and what `doctor` says of it.
 use super::{Calls, Place, json_of, on, on_disk, own_address, stderr, terminate};
 use crate::world::{
-    Backend, client,
+    Backend, TestDatabase, client,
     name_server::{Data, NameServer},
 };
+use sea_orm::{ConnectOptions, ConnectionTrait, Database};
 use serde_json::{Value, json};
 use std::{
-    net::UdpSocket,
+    io::{Read, Write},
+    net::{TcpListener, UdpSocket},
+    path::Path,
     process::{Command, Output},
 };
 
@@ -89,6 +92,74 @@ fn a_log_that_goes_to_a_file_is_plain_and_one_event_a_line() {
             }
         }
     });
+}
+
+/// Whoever reads the log by machine reads also why there is no service.
+#[test]
+fn a_start_that_fails_is_an_event_of_a_json_log() {
+    on(Backend::Sqlite, async |place| {
+        let taken = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+        let taken = taken.local_addr().unwrap().to_string();
+        let fails = |environment: &[(&str, &str)], words: &str| {
+            let mut command = place.command(&["serve"]);
+            let output = command.envs(environment.iter().copied()).output().unwrap();
+            assert!(!output.status.success(), "{environment:?}");
+            let said = stderr(&output);
+            let lines: Vec<Value> = said.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+            let last = lines.last().unwrap();
+            let message = last["fields"]["message"].as_str().unwrap();
+            assert!(
+                last["level"] == "ERROR" && message.contains(words),
+                "{environment:?}: {said}"
+            );
+        };
+        let json = ("CALLBOARD_LOG_FORMAT", "json");
+        fails(&[json, ("CALLBOARD_BIND", "8080")], "bind");
+        fails(&[json, ("CALLBOARD_BIND", &taken)], "bind");
+        fails(&[json, ("CALLBOARD_SANDBOX_SPEED", "fast")], "sandbox_speed");
+        let file = place.folder.path().join("callboard.toml");
+        std::fs::write(&file, "log_format = \"json\"\nmax_concurency = 5").unwrap();
+        fails(&[], "max_concurency");
+        std::fs::write(&file, "no settings").unwrap();
+        fails(&[json], "is not valid TOML");
+    });
+}
+
+/// Not even the key that the first start makes, and no log beside a database that nobody serves.
+#[test]
+fn the_doctor_makes_no_file() {
+    on(Backend::Sqlite, async |place| {
+        let empty = tempfile::tempdir().unwrap();
+        let url = format!("sqlite://{}/callboard.db", empty.path().display());
+        let fresh = [("CALLBOARD_DATABASE_URL", &*url), ("CALLBOARD_SECRET_KEY", "")];
+        for arguments in [&["--offline"][..], &[]] {
+            let looked = asking(&place, arguments, &fresh)
+                .current_dir(empty.path())
+                .output()
+                .unwrap();
+            assert!(looked.status.success(), "{looked:?}");
+            assert_found(&looked, "settings", "warning", "dev is on");
+        }
+        assert_eq!(files(empty.path()), Vec::<String>::new());
+
+        let mut serving = place.serve(&[]);
+        terminate(&mut serving);
+        let database = Path::new(place.database.url.strip_prefix("sqlite://").unwrap());
+        let all = || [database.parent().unwrap(), place.folder.path()].map(files);
+        let before = all();
+        let looked = doctor(&place, &["--offline"], &[]);
+        assert_found(&looked, "database", "ok", "is up to date");
+        assert_eq!(all(), before);
+    });
+}
+
+fn files(folder: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(folder).unwrap();
+    let mut names: Vec<_> = entries
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    names
 }
 
 fn asking(place: &Place, arguments: &[&str], environment: &[(&str, &str)]) -> Command {
@@ -176,6 +247,9 @@ fn the_doctor_finds_what_is_wrong(backend: Backend) {
             ("CALLBOARD_SMTP_URL", "smtp://127.0.0.1:1"),
             ("CALLBOARD_MAIL_FROM", "a@example.com"),
             ("CALLBOARD_CHAT_URL", "http://127.0.0.1:1/v1"),
+            ("CALLBOARD_REASSIGNED_URL", "http://127.0.0.1:1/query"),
+            ("CALLBOARD_TURN_URLS", "turn:127.0.0.1:1"),
+            ("CALLBOARD_TURN_SECRET", "x"),
             ("CALLBOARD_SIP_BIND", &sip_bind),
         ];
         let api = Calls::to(&place, place.workspace());
@@ -187,6 +261,8 @@ fn the_doctor_finds_what_is_wrong(backend: Backend) {
         assert_found(&wrong, "base URL", "failure", "does not answer");
         assert_found(&wrong, "mail server", "failure", "");
         assert_found(&wrong, "provider, chat_url", "failure", "does not answer");
+        assert_found(&wrong, "provider, reassigned_url", "failure", "does not answer");
+        assert_found(&wrong, "relay, turn_urls", "warning", "turn:127.0.0.1:1");
         assert_found(&wrong, "trunk, Carrier", "warning", "");
         assert_found(&wrong, "dispatch", "warning", "is paused since");
         for line in json_of(&wrong).as_array().unwrap() {
@@ -209,6 +285,75 @@ fn the_doctor_finds_what_is_wrong_on_sqlite() {
 #[test]
 fn the_doctor_finds_what_is_wrong_on_postgres() {
     the_doctor_finds_what_is_wrong(Backend::Postgres);
+}
+
+/// A proxy that leads to the wrong one, as after a move or a copy.
+#[test]
+fn the_doctor_tells_one_callboard_from_another() {
+    on(Backend::Sqlite, async |place| {
+        let Some(database) = TestDatabase::new(Backend::Sqlite).await else {
+            return;
+        };
+        let other = Place::with(database);
+        let (mut serving, mut other_serving) = (place.serve(&[]), other.serve(&[]));
+        let leading_to = |place: &Place| format!("http://{}", place.bind);
+        let well = doctor(&place, &[], &[("CALLBOARD_BASE_URL", &leading_to(&place))]);
+        assert_found(&well, "base URL", "ok", "leads here");
+        let astray = doctor(&place, &[], &[("CALLBOARD_BASE_URL", &leading_to(&other))]);
+        assert_found(&astray, "base URL", "failure", "leads to another Callboard");
+        terminate(&mut other_serving);
+        terminate(&mut serving);
+    });
+}
+
+/// Answers one request, with a time that has passed.
+fn stopped_clock() -> String {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+    let url = format!("http://{}/v1", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        assert!(stream.read(&mut [0; 4096]).unwrap() > 0);
+        let answer = b"HTTP/1.1 200 OK\r\ndate: Tue, 15 Nov 1994 08:12:31 GMT\r\ncontent-length: 0\r\n\r\n";
+        stream.write_all(answer).unwrap();
+    });
+    url
+}
+
+#[test]
+fn the_doctor_compares_clocks_and_says_when_one_holds_everything() {
+    on(Backend::Sqlite, async |place| {
+        let mut serving = place.serve(&[]);
+        terminate(&mut serving);
+        let wrong = doctor(&place, &[], &[("CALLBOARD_CHAT_URL", &stopped_clock())]);
+        assert_found(&wrong, "provider, chat_url", "ok", "answers (200)");
+        assert_found(&wrong, "clock", "warning", "1 of 1");
+        assert!(says_nothing_of(&wrong, "dispatch"));
+
+        // As a service notes it that sees its clock step.
+        let now = runtime::clock::Clock::wall().now();
+        let doubt = runtime::clock::Doubt {
+            since: now,
+            step_ms: 90_000,
+            believed_at: now.plus_seconds(600),
+        };
+        let status = actors::holds::ClockStatus {
+            now,
+            wall_clock: now.plus_seconds(90),
+            gap_ms: 90_000,
+            doubt: Some(doubt),
+        };
+        let database = Database::connect(ConnectOptions::new(&place.database.url))
+            .await
+            .unwrap();
+        let set = format!("UPDATE meta SET value = '{}' WHERE key = 'clock'", status.text());
+        assert_eq!(database.execute_unprepared(&set).await.unwrap().rows_affected(), 1);
+        let held = doctor(&place, &["--offline"], &[]);
+        assert_found(&held, "dispatch", "warning", "is held since");
+        let set = format!("INSERT INTO meta (key, value) VALUES ('clock_accepted', '{now}')");
+        database.execute_unprepared(&set).await.unwrap();
+        assert!(says_nothing_of(&doctor(&place, &["--offline"], &[]), "dispatch"));
+        database.close().await.unwrap();
+    });
 }
 
 fn says_nothing_of(output: &Output, what: &str) -> bool {

@@ -38,7 +38,7 @@ async fn calls(tenant: &Tenant, campaign: &str) -> usize {
 
 /// As `callboard clock accept` does it, for the step that the service has noted.
 async fn accept(world: &World) {
-    let status = ClockStatus::stored(&world.deps().db).await.unwrap().unwrap();
+    let status = ClockStatus::stored(&world.deps().db.read).await.unwrap().unwrap();
     let since = status.doubt.unwrap().since.to_string();
     let accepting = world.deps().writer.run(Of::Anybody, move |db| {
         let since = since.clone();
