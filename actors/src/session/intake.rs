@@ -94,7 +94,11 @@ pub async fn check(deps: &Deps, row: Model, language: &str, if_closed: IfClosed)
     let judged = legal.judged(asked.whom(), &record, row.from_number.as_ref(), (starts, behind_ms));
     if legal.is_enforced {
         let judgement = legal.by_both_clocks(&judged, behind_ms);
-        legal::permits(&legal, (&judged, &judgement), row.scheduled_at.is_some_and(|at| at > now))?;
+        legal::permits(
+            &legal,
+            (&judged, &judgement),
+            row.scheduled_at.is_some_and(|at| at > now),
+        )?;
         record.judgement = Some(judgement);
     }
     let rules = Rules::direct(row.env, tenant.timezone).under(legal::hours(&legal));
