@@ -151,14 +151,14 @@ async fn make(deps: &Deps, key: TenantScoped<RecordingId>, spooled: &mut bool) -
     let stored = studio.vault.put_read(&name(key), mark.put_on(made.wav)).await;
     let stored = stored.map_err(|failure| Error::Unavailable(failure.to_string()))?;
     studio.sounds().remove(&key.id);
-    Ok(Command::Stored(Stored {
+    Ok(Command::Stored(Box::new(Stored {
         recording_url: url(&deps.base_url, key.id),
         call: Arc::new(call),
         duration_ms: i64::try_from(made.duration_ms).unwrap_or(i64::MAX),
         bytes: i64::try_from(stored.bytes).unwrap_or(i64::MAX),
         sha256: stored.sha256,
         synthetic,
-    }))
+    })))
 }
 
 /// A recording of what a line has carried; or why there is none, and never will be.

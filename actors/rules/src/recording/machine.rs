@@ -21,7 +21,7 @@ pub enum Command {
     /// Look at the time.
     Tick,
     /// The sound is in the store.
-    Stored(Stored),
+    Stored(Box<Stored>),
     StoreFailed {
         why: String,
         /// What was heard lies in a spool, and nowhere else.
@@ -80,7 +80,7 @@ pub fn transition(row: Recording, command: Command, now: Moment) -> (Recording, 
             let key = row.key();
             (lease(row, now), vec![Work::EraseSound(key).into()])
         }
-        (Processing, Command::Stored(stored)) => complete(row, stored, now),
+        (Processing, Command::Stored(stored)) => complete(row, *stored, now),
         (Processing, Command::StoreFailed { why, spooled }) if may_still_be_stored(&row, spooled, now) => {
             (again(row, why, now), Vec::new())
         }

@@ -77,14 +77,14 @@ fn synthetic() -> Synthetic {
 }
 
 fn stored() -> Command {
-    Command::Stored(Stored {
+    Command::Stored(Box::new(Stored {
         call: Arc::new(call()),
         recording_url: "https://callboard.test/v1/recordings/7/audio".into(),
         duration_ms: 90_400,
         bytes: 1_440_044,
         sha256: "ab".repeat(32),
         synthetic: synthetic(),
-    })
+    }))
 }
 fn store_failed() -> Command {
     let (why, spooled) = ("the disk is full".to_owned(), false);
