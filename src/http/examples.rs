@@ -14,9 +14,10 @@ pub fn request(method: &str, path: &str) -> Option<&'static Value> {
     ALL["requests"].get(format!("{method} {path}"))
 }
 
-/// Texts that are answered, by method and path.
-pub fn answer(method: &str, path: &str) -> Option<&'static Value> {
-    ALL["answers"].get(format!("{method} {path}"))
+/// Texts that are answered, by method and path, and by kind where there are several.
+pub fn answer(method: &str, path: &str, kind: &str) -> Option<&'static Value> {
+    let of_kind = ALL["answers"].get(format!("{method} {path} {kind}"));
+    of_kind.or_else(|| ALL["answers"].get(format!("{method} {path}")))
 }
 
 /// Values of fields: by `Schema.field`, by field, or by schema.

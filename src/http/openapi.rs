@@ -132,10 +132,18 @@ fn body(route: &Route, contracts: &mut Contracts) -> Option<Value> {
         return Some(texts("application/sdp"));
     }
     if route.method == "PUT" && route.path.ends_with("/evidence") {
-        let file = json!({ "schema": { "type": "string", "format": "binary" } });
+        let schema = |kind: &str| match kind.starts_with("text/") {
+            true => json!({ "type": "string" }),
+            false => json!({ "type": "string", "format": "binary" }),
+        };
         let content: Map<String, Value> = evidence::KINDS
             .iter()
-            .map(|kind| (kind.content_type.to_owned(), file.clone()))
+            .map(|kind| {
+                (
+                    kind.content_type.to_owned(),
+                    json!({ "schema": schema(kind.content_type) }),
+                )
+            })
             .collect();
         return Some(json!({ "required": true, "content": content }));
     }

@@ -37,7 +37,7 @@ impl<T: schemars::JsonSchema> schemars::JsonSchema for Patch<T> {
 }
 
 /// What a merge patch may leave out it may also set back, by null.
-fn allow_null(schema: &mut Value) {
+pub fn allow_null(schema: &mut Value) {
     let has = |variants: &Value| {
         variants
             .as_array()

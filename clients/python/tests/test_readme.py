@@ -1,4 +1,4 @@
-"""The receiver of the README is one that can be copied."""
+"""The README's receiver can be copied, and its links lead somewhere also where the package is shown alone."""
 
 import http.client
 import re
@@ -38,3 +38,9 @@ def test_it_lets_in_what_verifies(monkeypatch: pytest.MonkeyPatch, capsys: pytes
         thread.join()
     assert statuses == [204, 401]
     assert capsys.readouterr().out == "session.started\n"
+
+
+def test_no_link_needs_the_repository() -> None:
+    targets = re.findall(r"\]\(([^)]*)\)", README.read_text())
+    assert targets
+    assert [target for target in targets if not target.startswith(("https://", "#"))] == []

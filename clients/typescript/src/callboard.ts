@@ -25,7 +25,14 @@ export class Callboard extends Operations {
         if (error instanceof CallboardError) throw error;
       },
     };
-    super({ client: createClient(config) });
+    const client = createClient(config);
+    // They are texts, though their type does not begin with `text/`.
+    client.interceptors.response.use((response, _request, options) => {
+      const isText = /^application\/(x-ndjson|sdp)\b/.test(response.headers.get('Content-Type') ?? '');
+      if (isText && options.parseAs === 'auto') options.parseAs = 'text';
+      return response;
+    });
+    super({ client });
     this.#options = options;
     // Methods can be handed on: `each(callboard.listAgents)`.
     const methods = this as unknown as Record<string, unknown>;

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { CallboardConnectionError, CallboardError } from '@callboard/client';
-import { breakOff, hangUp, json, refusal, silence, world } from './server.js';
+import { type Answer, breakOff, hangUp, json, refusal, silence, world } from './server.js';
 
 const agent = { body: { name: 'Ann', prompt: 'Be brief.' } };
 const busy = refusal(503, 'unavailable', { headers: { 'Retry-After': '2' } });
@@ -23,6 +23,16 @@ test('a request has the key, the path and the body, and its answer comes parsed'
   await getAgent({ path: { id: 'a b' } });
   assert.equal(seen[1]?.url, '/v1/agents/a%20b');
   assert.equal(seen[1]?.headers['idempotency-key'], undefined);
+});
+
+test('what the API calls text is text, whatever its type is called', async (t) => {
+  const texts = ['application/x-ndjson', 'text/csv; charset=utf-8'];
+  const answer = (type: string): Answer => (response) => response.writeHead(200, { 'Content-Type': type }).end('{"n":1}\n');
+  const { callboard } = await world(t, [...texts, ...texts].map(answer));
+  const file = { path: { id: '1', part: '1' } };
+  for (const _ of texts) assert.equal(await callboard.downloadComplianceExportFile(file), '{"n":1}\n');
+  const stream: unknown = await callboard.downloadComplianceExportFile({ ...file, parseAs: 'stream' });
+  assert.ok(stream instanceof ReadableStream);
 });
 
 test('a client with other options is another one, and a base URL may end with a slash', async (t) => {

@@ -50,8 +50,8 @@ fn content(route: &Route, contracts: &mut Contracts) -> Option<Value> {
     }
     let says = |words: &str| route.summary.contains(words);
     if route.path.ends_with("/files/{part}") {
-        let bytes = json!({ "schema": { "type": "string", "format": "binary" } });
-        return Some(json!({ "application/x-ndjson": bytes, "text/csv": bytes }));
+        let text = json!({ "schema": { "type": "string" } });
+        return Some(json!({ "application/x-ndjson": text, "text/csv": text }));
     }
     if says("`audio/wav`") || route.path.ends_with("/audio") {
         return Some(json!({ "audio/wav": { "schema": { "type": "string", "format": "binary" } } }));

@@ -24,12 +24,12 @@ pub(super) fn add(document: &mut Value) {
         for (method, operation) in item.as_object_mut().into_iter().flatten() {
             let method = method.to_uppercase();
             if let Some(example) = examples::request(&method, path) {
-                for (_, content) in operation["requestBody"]["content"]
-                    .as_object_mut()
-                    .into_iter()
-                    .flatten()
-                {
-                    content["example"] = example.clone();
+                let kinds = operation["requestBody"]["content"].as_object_mut().into_iter();
+                for (_, content) in kinds.flatten() {
+                    // A text shows no image and no sound.
+                    if content["schema"]["format"] != "binary" {
+                        content["example"] = example.clone();
+                    }
                 }
             }
             for (status, answer) in operation["responses"].as_object_mut().into_iter().flatten() {
@@ -45,7 +45,7 @@ pub(super) fn add(document: &mut Value) {
                 };
                 let content = answer.get_mut("content").and_then(Value::as_object_mut);
                 for (kind, content) in content.into_iter().flatten() {
-                    if let Some(example) = examples::answer(&method, path) {
+                    if let Some(example) = examples::answer(&method, path, kind) {
                         content["example"] = example.clone();
                     } else if kind == "application/json" {
                         let (plain, whole) = (samples(false), samples(true));

@@ -1,6 +1,8 @@
-//! What stands inside of a merge patch has no defaults either: what is left out of a patch stays as it is. Objects that have some are
-//! given to patches as a schema of their own, `…Update`. Lists are replaced as a whole, so their entries keep what they have.
+//! What stands inside of a merge patch has no defaults either: what is left out of a patch stays as it is, and what need not be there
+//! is set back by null. Objects that have defaults are given to patches as a schema of their own, `…Update`. Lists are replaced as a
+//! whole, so their entries keep what they have.
 use super::{contracts::PREFIX, schema_names};
+use crate::http::patch::allow_null;
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,7 +23,8 @@ pub(super) fn part(document: &mut Value) {
     let mut bodies = Map::new();
     for name in patches(document) {
         let mut body = schemas.get(&name).cloned().unwrap_or_default();
-        parts.take(&mut body);
+        // `http::patch` has said already what may be null of the body's own fields.
+        parts.take(&mut body, false);
         bodies.insert(name, body);
     }
     let made = parts.made;
@@ -61,8 +64,8 @@ struct Parts<'a> {
 }
 
 impl Parts<'_> {
-    /// Takes the defaults out of a schema, and leads it to parts that have none.
-    fn take(&mut self, schema: &mut Value) {
+    /// Takes the defaults out of a schema, leads it to parts that have none, and lets its fields be null that need not be there.
+    fn take(&mut self, schema: &mut Value, is_inside: bool) {
         let Some(fields) = schema.as_object_mut() else { return };
         fields.shift_remove("default");
         if let Some(Value::String(path)) = fields.get_mut("$ref")
@@ -78,12 +81,17 @@ impl Parts<'_> {
                 .into_iter()
                 .flatten()
             {
-                self.take(form);
+                self.take(form, is_inside);
             }
         }
+        let required = fields.get("required").and_then(Value::as_array).cloned();
+        let is_required = |name: &str| required.iter().flatten().any(|known| known == name);
         let properties = fields.get_mut("properties").and_then(Value::as_object_mut);
-        for property in properties.into_iter().flat_map(Map::values_mut) {
-            self.take(property);
+        for (name, property) in properties.into_iter().flatten() {
+            self.take(property, true);
+            if is_inside && !is_required(name) {
+                allow_null(property);
+            }
         }
     }
 
@@ -99,7 +107,7 @@ impl Parts<'_> {
         // Before its own parts are: it may contain itself.
         self.made.insert(name.to_owned(), (new.clone(), Value::Null));
         let mut schema = self.schemas.get(name).cloned().unwrap_or_default();
-        self.take(&mut schema);
+        self.take(&mut schema, true);
         schema["title"] = new.clone().into();
         self.made.insert(name.to_owned(), (new.clone(), schema));
         new
@@ -150,7 +158,12 @@ mod tests {
                     "questions": { "type": "array", "items": of("Question") },
                     "default": { "type": "string" },
                 } },
-                "Turns": { "title": "Turns", "properties": { "eager": { "type": "boolean", "default": true }, "again": of("Turns") } },
+                "Turns": { "title": "Turns", "required": ["mode"], "properties": {
+                    "eager": { "type": "boolean", "default": true },
+                    "again": of("Turns"),
+                    "mode": { "type": "string" },
+                    "pauses": { "type": "object", "properties": { "short": { "type": "integer", "default": 5 } } },
+                } },
                 "Plain": { "properties": { "name": { "type": "string" } } },
                 "Own": { "properties": { "size": { "type": "integer", "default": 1 } } },
                 "Question": { "properties": { "required": { "type": "boolean", "default": false } } },
@@ -167,8 +180,16 @@ mod tests {
             json!({ "type": "string" }),
             "a field may be called so"
         );
-        let turns = json!({ "title": "TurnsUpdate", "properties": { "eager": { "type": "boolean" }, "again": of("TurnsUpdate") } });
-        assert_eq!(schemas["TurnsUpdate"], turns);
+        let turns = json!({ "title": "TurnsUpdate", "required": ["mode"], "properties": {
+            "eager": { "type": ["boolean", "null"] },
+            "again": { "anyOf": [of("TurnsUpdate"), { "type": "null" }] },
+            "mode": { "type": "string" },
+            "pauses": { "type": ["object", "null"], "properties": { "short": { "type": ["integer", "null"] } } },
+        } });
+        assert_eq!(
+            schemas["TurnsUpdate"], turns,
+            "what need not be there is set back by null"
+        );
         assert_eq!(
             schemas["Turns"]["properties"]["eager"]["default"], true,
             "what makes one has it"

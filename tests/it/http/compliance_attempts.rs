@@ -1,7 +1,7 @@
 //! The record of attempts: what is on it of each call and message, how it is exported and checked, how it outlives what it is about.
 use crate::{
     on_both,
-    world::{Tenant, World, minutes, seconds},
+    world::{Tenant, World, contract::DOCUMENT, minutes, seconds},
 };
 use entities::{
     attempt::{self, Model, RecordKind},
@@ -151,6 +151,12 @@ on_both! {
         let of_campaign = exported(world, &tenant, json!({ "campaign_id": campaign, "format": "csv" })).await;
         let table = text(&tenant, &format!("/v1/compliance/exports/{}/files/1", of_campaign["id"].as_str().unwrap())).await;
         assert_eq!(table.lines().count() as i64, 1 + of_campaign["rows"].as_i64().unwrap());
+        // What the API's document shows of such files.
+        let shown = &DOCUMENT["paths"]["/v1/compliance/exports/{id}/files/{part}"]["get"]["responses"]["200"]["content"];
+        let shown = |kind: &str| shown[kind]["example"].as_str().unwrap();
+        assert_eq!(shown("text/csv").lines().next(), table.lines().next());
+        let line = |text: &str| serde_json::from_str::<Line>(text).unwrap();
+        assert_eq!(line(shown("application/x-ndjson")).kind, RecordKind::Outcome);
 
         for (asked, field) in [
             (json!({ "phone_number": "1", "email": "ada@example.com" }), "email"),

@@ -30,6 +30,12 @@ fn examples(content: &Value) -> Vec<&Value> {
     content.get("example").into_iter().chain(named).collect()
 }
 
+/// Files whose bytes stand in no JSON string.
+fn is_no_text(kind: &str) -> bool {
+    let is_one_of = |kinds: &[&str]| kinds.iter().any(|start| kind.starts_with(start));
+    is_one_of(&["audio/", "image/", "application/octet-stream", "application/pdf"])
+}
+
 #[test]
 fn every_operation_has_examples_that_fit_its_schemas() {
     let mut shown = 0;
@@ -43,17 +49,25 @@ fn every_operation_has_examples_that_fit_its_schemas() {
             assert_eq!(answer.get("content").is_none(), is_silent, "{name} {status}");
         });
         for part in body.chain(answers.map(|(_, answer)| answer)) {
-            for (kind, content) in part["content"].as_object().into_iter().flatten() {
-                let schema = &content["schema"];
-                let examples = examples(content);
-                // Sound is not shown, nor what is said where there is no page.
-                let is_shown = schema["format"] != "binary" && part["description"] != "No good link.";
-                assert_eq!(!examples.is_empty(), is_shown, "{name}: an example of {kind}");
+            // What is said where there is no page.
+            if part["description"] == "No good link." {
+                continue;
+            }
+            let contents = || part["content"].as_object().into_iter().flatten();
+            for (kind, content) in contents() {
+                let (schema, examples) = (&content["schema"], examples(content));
+                assert_eq!(examples.is_empty(), is_no_text(kind), "{name}: an example of {kind}");
+                assert_eq!(schema["format"] == "binary", is_no_text(kind), "{name}: {kind}");
                 for example in examples {
                     assert_eq!(faults(schema, example), [""; 0], "{name}: {example:#}");
                     shown += 1;
                 }
             }
+            // Only of sound and of bytes there is nothing to show at all.
+            let has_nothing = |kind: &str| kind.starts_with("audio/") || kind == "application/octet-stream";
+            let is_shown = contents().any(|(_, content)| !examples(content).is_empty());
+            let is_excused = contents().all(|(kind, _)| has_nothing(kind));
+            assert!(is_shown || is_excused, "{name}: an example");
         }
     }
     for (name, item) in DOCUMENT["webhooks"].as_object().unwrap() {
@@ -223,6 +237,54 @@ fn a_merge_patch_has_no_defaults() {
     );
 }
 
+/// The fields of a schema's inner objects that need not be there, each with what leads to it and with its schema.
+fn inner_fields(schema: &Value, at: &[&str], found: &mut Vec<(Vec<String>, Value)>) {
+    let schema = match schema["$ref"].as_str() {
+        Some(path) => DOCUMENT.pointer(path.trim_start_matches('#')).unwrap(),
+        None => schema,
+    };
+    for forms in ["anyOf", "oneOf", "allOf"] {
+        for form in schema[forms].as_array().into_iter().flatten() {
+            inner_fields(form, at, found);
+        }
+    }
+    let required = schema["required"].as_array();
+    let is_required = |name: &str| required.is_some_and(|all| all.iter().any(|one| one == name));
+    // Lists are replaced as a whole.
+    for (name, field) in schema["properties"].as_object().into_iter().flatten() {
+        let path = [at, &[name.as_str()][..]].concat();
+        if !at.is_empty() && !is_required(name) {
+            let path = path.iter().map(|part| (*part).to_owned()).collect();
+            found.push((path, field.clone()));
+        }
+        inner_fields(field, &path, found);
+    }
+}
+
+/// What may be left out may be set back, also inside.
+#[test]
+fn a_merge_patch_takes_null_wherever_the_service_does() {
+    let mut tried = 0;
+    for (method, path, operation) in operations().filter(|(method, ..)| *method == "patch") {
+        let schema = &operation["requestBody"]["content"]["application/json"]["schema"];
+        let mut found = Vec::new();
+        inner_fields(schema, &[], &mut found);
+        for (field, schema) in found {
+            let faults = faults(&schema, &Value::Null);
+            assert_eq!(faults, [""; 0], "{method} {path} {}", field.join("."));
+            tried += 1;
+        }
+    }
+    assert!(tried > 50, "{tried}");
+    let takes_null = |name: &str, field: &str| {
+        let schema = &DOCUMENT["components"]["schemas"][name]["properties"][field];
+        faults(schema, &Value::Null).is_empty()
+    };
+    assert!(takes_null("SilenceUpdate", "hangup_after_seconds"));
+    assert!(!takes_null("Silence", "hangup_after_seconds"), "of what makes one");
+    assert!(!takes_null("TransferUpdate", "number"), "it has to be there");
+}
+
 #[test]
 fn what_is_asked_for_and_answered_is_called_by_whose_it_is() {
     let schemas = DOCUMENT["components"]["schemas"].as_object().unwrap();
@@ -328,6 +390,10 @@ on_both! {
         let consent = make("/v1/consents", &[]).await;
         make("/v1/consents/import", &[]).await;
         let revoke = "/v1/consents/{id}/revoke";
+        let evidence = "/v1/consents/{id}/evidence";
+        let text = &DOCUMENT["paths"][evidence]["put"]["requestBody"]["content"]["text/plain"]["example"];
+        let request = api.request(reqwest::Method::PUT, &at(evidence, &consent)).header("content-type", "text/plain");
+        api.send(request.body(text.as_str().unwrap())).await.ok();
         post(revoke, &at(revoke, &consent), &[]).await;
 
         let session = make("/v1/sessions", of_agent).await;
@@ -344,6 +410,42 @@ on_both! {
         patch("/v1/compliance/identity", "/v1/compliance/identity").await;
         // What was begun comes to its end.
         world.advance(std::time::Duration::from_secs(3_600)).await;
+    }
+
+    /// As the document says: see `a_merge_patch_takes_null_wherever_the_service_does`.
+    async fn null_sets_back_what_is_inside_of_a_resource(world: &mut World) {
+        let tenant = world.tenant().await;
+        let agent = json!({ "name": "x", "prompt": "x", "silence": { "hangup_after_seconds": 77 }, "interruption": { "min_words": 7 } });
+        let campaign = json!({ "name": "x", "pacing": { "calls_per_second": 7 }, "retry": { "max_attempts": 7 } });
+        let table = [
+            ("/v1/agents", agent, [("silence", "hangup_after_seconds"), ("interruption", "min_words")]),
+            ("/v1/campaigns", campaign, [("pacing", "calls_per_second"), ("retry", "max_attempts")]),
+        ];
+        for (path, body, set) in table {
+            let mut plain = body.clone();
+            for (outer, _) in &set {
+                plain.as_object_mut().unwrap().remove(*outer);
+            }
+            let plain = tenant.api.post(path, plain).await.ok();
+            let made = tenant.api.post(path, body).await.ok();
+            let at = format!("{path}/{}", made["id"].as_str().unwrap());
+            for (outer, inner) in &set {
+                assert_ne!(made[outer][inner], plain[outer][inner], "{outer}.{inner}");
+                let patch = json!({ *outer: { *inner: null } });
+                let patched = tenant.api.patch(&at, patch).await.ok();
+                assert_eq!(patched[outer], plain[outer], "{outer}.{inner}");
+            }
+            // All that the document says, one by one. What has fields that must be there is none of what is there already.
+            let item = &DOCUMENT["paths"][format!("{path}/{{id}}")]["patch"];
+            let mut found = Vec::new();
+            inner_fields(&item["requestBody"]["content"]["application/json"]["schema"], &[], &mut found);
+            for (field, _) in found.iter().filter(|(field, _)| !matches!(field[0].as_str(), "transfer" | "template")) {
+                world.advance(std::time::Duration::from_secs(1)).await;
+                let patch = field.iter().rev().fold(Value::Null, |inner, name| json!({ name: inner }));
+                let answer = tenant.api.patch(&at, patch).await;
+                assert!(answer.status.is_success(), "{at} {}: {:#}", field.join("."), answer.body);
+            }
+        }
     }
 
     async fn all_that_is_wrong_with_a_body_is_told_at_once(world: &mut World) {
