@@ -75,7 +75,7 @@ fn named(settings: &Settings) -> Vec<Named> {
         ("otlp_endpoint", Cow::from(settings.otlp_endpoint.trim())),
     ];
     let registers = settings.register_addresses().into_values();
-    urls.extend(registers.map(|url| ("register_urls", url)));
+    urls.extend(registers.map(|url| ("register_urls", url.into())));
     urls.extend(outside::addresses_of_providers(settings));
     let of_url = |url: &str| name(url::Url::parse(url).ok()?.host_str()?);
     let mut hosts: Vec<(&'static str, String)> = urls
