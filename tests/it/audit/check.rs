@@ -43,7 +43,7 @@ pub struct Breach {
 type Check = fn(&Evidence, &Facts<'_>) -> Vec<String>;
 
 /// `DUMP` and `CAP` are the checker's own; the others are numbered as in the list of promises.
-const CHECKS: [(&str, Check); 42] = [
+const CHECKS: [(&str, Check); 44] = [
     ("DUMP", |_, facts| facts.unreadable.clone()),
     ("I1", records::acknowledged_is_kept),
     ("I2", events::events_match_facts),
