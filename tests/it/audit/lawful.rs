@@ -296,7 +296,8 @@ pub fn numbers_are_still_theirs(_: &Evidence, facts: &Facts<'_>) -> Vec<String> 
         let answer = &known["reassigned"];
         let is_fresh = time(&answer["checked_at"]).is_some_and(|checked| checked <= at && is_new(checked));
         let is_of_it = time(&answer["since"]).is_some_and(|since| since <= consent.given_at);
-        if !is_new(consent.given_at) && !(answer["answer"] == "no" && is_fresh && is_of_it) {
+        let is_known = answer["answer"] == "no" && is_fresh && is_of_it;
+        if !is_new(consent.given_at) && !is_known {
             found.push(format!(
                 "attempt {} was made without a fresh answer that the number is still the same person's",
                 row.attempt
@@ -314,9 +315,12 @@ enum Turn {
 }
 use Turn::{Begins, Ends};
 
+/// Year, month and day.
+type Day = (i32, u32, u32);
+
 /// Rules of calls to consumers that sell something, and the day on which they begin or hold no longer. Sources: loi 2025-594, art. 16;
 /// Telecommunicatiewet, art. 11.7; Regulation (EU) 2024/1689, art. 50(1) and 113.
-const DATED: [(&str, &str, Turn, (i32, u32, u32)); 5] = [
+const DATED: [(&str, &str, Turn, Day); 5] = [
     ("FR", "fr.optin", Begins, (2026, 8, 11)),
     ("FR", "fr.machines", Ends, (2026, 8, 11)),
     ("NL", "nl.consent", Begins, (2026, 7, 1)),
