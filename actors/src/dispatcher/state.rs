@@ -79,9 +79,7 @@ impl State {
                 campaigns.insert(id, queue);
             }
         }
-        for gone in old.into_keys() {
-            deps.pacing_report.forget(gone);
-        }
+        old.into_keys().for_each(|gone| deps.pacing_report.forget(gone));
         brakes::tell(deps, tenant, &campaigns).await?;
         ring.keep(campaigns.keys().copied());
         let trunks = trunks::of_rows(sip_trunk::all_of(db, tenant).await?, old_trunks, most);

@@ -15,7 +15,7 @@ use entities::{
     dispatch_block::{self, Reason},
     session::{self as store, KeyFull, Model},
     tenant,
-    values::{Cents, Env, Moment},
+    values::{Cents, E164, Env, Moment},
 };
 use rules::{
     dispatch::concurrency::Concurrency,
@@ -45,14 +45,7 @@ const MAX_QUEUED: u64 = 10_000;
 pub async fn check(deps: &Deps, row: Model, language: &str, if_closed: IfClosed) -> Result<Model> {
     let (db, now) = (&deps.db.read, deps.clock.now());
     let to_number = row.callee()?;
-    if let Some(kind) = to_number.costly_kind()
-        && !deps.limits.allow_costly_numbers
-    {
-        return Err(Error::invalid(
-            "to_number",
-            format!("is {kind}: the operator does not allow calls to it"),
-        ));
-    }
+    is_cheap_enough(deps, to_number)?;
     places::check(row.region()).map_err(|why| Error::invalid("contact.region", why))?;
     let tenant = tenant::load(db, row.tenant_id).await?;
     if row.env == Env::Live && !to_number.is_sandbox() {
@@ -114,6 +107,16 @@ pub async fn check(deps: &Deps, row: Model, language: &str, if_closed: IfClosed)
     };
     let keeps = eligibility::first_no(&[Rule::Caps, Rule::Hours], &record, &calling_hours, &terms, starts);
     when(row, keeps, if_closed)
+}
+
+fn is_cheap_enough(deps: &Deps, to_number: &E164) -> Result<()> {
+    match to_number.costly_kind() {
+        Some(kind) if !deps.limits.allow_costly_numbers => Err(Error::invalid(
+            "to_number",
+            format!("is {kind}: the operator does not allow calls to it"),
+        )),
+        Some(_) | None => Ok(()),
+    }
 }
 
 /// The call, with its time if it has to wait for one.
