@@ -21,7 +21,7 @@ use rules::{
     eligibility::{ContactRecord, RING_TIMEOUT_SECONDS},
     hours::{self, LawHours},
     law::{
-        Asked as AskedRule, GateKind, Judged, Judgement, Law, LegalTerms, Verdict, Whom,
+        Asked as AskedRule, GateKind, Judged, Judgement, Law, LegalRecord, LegalTerms, Verdict, Whom,
         facts::{AbandonmentFact, IdentityFact, RestFact},
         record::AttemptBody,
     },
@@ -391,21 +391,31 @@ pub async fn learn(
     if !names.is_empty() {
         let wanted: Vec<&str> = names.iter().map(String::as_str).collect();
         let found = deps.registers.look(db, owner, &wanted, &numbers).await?;
-        for asked in asked {
-            if let (Some(record), Some(facts)) = (
-                people.get_mut(&asked.address),
-                asked.e164().and_then(|number| found.facts.get(number)),
-            ) {
-                record.legal.registers.clone_from(facts);
-                record.legal.asked_registers.clone_from(&found.asked);
-                record.legal.seen.clone_from(&found.seen);
+        note_of_numbers(asked, people, |record, number| {
+            if let Some(facts) = found.facts.get(number) {
+                record.registers.clone_from(facts);
+                record.asked_registers.clone_from(&found.asked);
+                record.seen.clone_from(&found.seen);
             }
-        }
+        });
         if !found.asked.is_empty() && unanswered == Unanswered::Ask {
             outside::inquire(deps, owner.0, legal, asked, (&mut *people, now));
         }
     }
     outside::reassigned(deps, owner, legal, (asked, unanswered), (people, now)).await
+}
+
+/// Notes of all of them who are known and have a number what is known of that number.
+fn note_of_numbers(
+    asked: &[Asked],
+    people: &mut BTreeMap<Address, ContactRecord>,
+    mut note: impl FnMut(&mut LegalRecord, &E164),
+) {
+    for asked in asked {
+        if let (Some(record), Some(number)) = (people.get_mut(&asked.address), asked.e164()) {
+            note(&mut record.legal, number);
+        }
+    }
 }
 
 /// The registers that any rule names for any of them.

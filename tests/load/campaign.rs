@@ -12,12 +12,7 @@ pub async fn run(contacts: usize, database: String) {
     println!("raw limit of this client and receiver       {raw:>10.0} posts/s");
     let service = Service::start(&database).await;
     let (_, api) = service.tenant().await;
-    api.post(
-        "/v1/webhook_endpoints",
-        json!({ "url": receiver.hook(0), "event_types": ["*"], "max_concurrency": 64 }),
-    )
-    .await;
-    let agent = api.post("/v1/agents", json!({ "name": "Ann", "prompt": "x" })).await["id"].clone();
+    let agent = agent_that_tells(&api, &receiver).await;
 
     let name = name_of(&database);
     println!("\n{name}: {contacts} contacts at full speed");
@@ -58,6 +53,13 @@ pub async fn run(contacts: usize, database: String) {
         (calls - 1) as f64 / elapsed
     );
     service.stop().await;
+}
+
+/// Has the receiver told of all that happens in that workspace; answers the id of an agent that calls for it.
+pub async fn agent_that_tells(api: &Api, receiver: &Receiver) -> Value {
+    let endpoint = json!({ "url": receiver.hook(0), "event_types": ["*"], "max_concurrency": 64 });
+    api.post("/v1/webhook_endpoints", endpoint).await;
+    api.post("/v1/agents", json!({ "name": "Ann", "prompt": "x" })).await["id"].clone()
 }
 
 /// Somebody of whom nothing but a number is known; `n` is below 100,000.

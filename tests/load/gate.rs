@@ -2,7 +2,7 @@
 //!
 //! It calls the United Kingdom by this machine's clock: run it on a working day between 9:00 and 20:00 there.
 use super::{
-    campaign::{at_full_speed, draft},
+    campaign::{agent_that_tells, at_full_speed, draft},
     receiver::Receiver,
     service::{Api, Service, name_of},
 };
@@ -32,12 +32,7 @@ pub async fn run(contacts: usize, database: String) {
     let receiver = Receiver::start();
     let service = Service::start(&database).await;
     let (tenant, api) = service.tenant().await;
-    api.post(
-        "/v1/webhook_endpoints",
-        json!({ "url": receiver.hook(0), "event_types": ["*"], "max_concurrency": 64 }),
-    )
-    .await;
-    let agent = api.post("/v1/agents", json!({ "name": "Ann", "prompt": "x" })).await["id"].clone();
+    let agent = agent_that_tells(&api, &receiver).await;
     introduce(&service, tenant, &api, &agent).await;
     register(&service, &api).await;
     consents(&service, &api, 2 * ROUNDS * contacts).await;

@@ -1,6 +1,6 @@
 //! What retention costs those who call: a campaign at full speed by itself, and beside old rows that are let go all the while.
 use super::{
-    campaign::{at_full_speed, draft},
+    campaign::{agent_that_tells, at_full_speed, draft},
     lists::{MADE, Words, copies, copy},
     receiver::Receiver,
     service::{Api, Service, name_of},
@@ -91,12 +91,7 @@ impl Stage {
         let (receiver, others) = (Receiver::start(), Receiver::start());
         let service = Service::start_with(database, &keeping(ALL_DAYS)).await;
         let (tenant, api) = service.tenant().await;
-        api.post(
-            "/v1/webhook_endpoints",
-            json!({ "url": receiver.hook(0), "event_types": ["*"], "max_concurrency": 64 }),
-        )
-        .await;
-        let agent = api.post("/v1/agents", json!({ "name": "Ann", "prompt": "x" })).await["id"].clone();
+        let agent = agent_that_tells(&api, &receiver).await;
         let other = tenant_with(&service, &others, 0..1).await;
         let originals = Originals::make(&service, &api).await;
         let key = api.key().to_owned();

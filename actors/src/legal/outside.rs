@@ -1,5 +1,5 @@
 //! What the law wants to know of people that somebody outside is asked for.
-use super::Asked;
+use super::{Asked, note_of_numbers};
 use crate::{
     deps::Deps,
     registers::asking::{InDoubt, Unanswered},
@@ -26,10 +26,7 @@ pub(super) fn inquire(
 ) {
     let behind_ms = deps.clock.times().behind_ms();
     let mut wanted: BTreeMap<String, BTreeSet<E164>> = BTreeMap::new();
-    for asked in asked {
-        let (Some(record), Some(number)) = (people.get(&asked.address), asked.e164()) else {
-            continue;
-        };
+    for (asked, record, number) in numbered(asked, people) {
         let judged = legal.judged(asked.whom(), record, None, (now, behind_ms));
         if judged.judgement.noes().any(|no| no.verdict == Verdict::Never) {
             continue;
@@ -39,11 +36,9 @@ pub(super) fn inquire(
         }
     }
     let awaited = deps.registers.inquire(deps, tenant, wanted);
-    for asked in asked {
-        if let (Some(record), Some(number)) = (people.get_mut(&asked.address), asked.e164()) {
-            record.legal.is_being_asked = awaited.contains(number);
-        }
-    }
+    note_of_numbers(asked, people, |record, number| {
+        record.is_being_asked = awaited.contains(number);
+    });
 }
 
 /// Whose the numbers are now, where a rule wants to know that.
@@ -56,10 +51,7 @@ pub(super) async fn reassigned(
 ) -> Result<()> {
     let behind_ms = deps.clock.times().behind_ms();
     let mut wanted = Vec::new();
-    for asked in asked {
-        let (Some(record), Some(number)) = (people.get(&asked.address), asked.e164()) else {
-            continue;
-        };
+    for (asked, record, number) in numbered(asked, people) {
         // It is asked with the day of a consent.
         if record.legal.consents.is_empty() {
             continue;
@@ -80,11 +72,19 @@ pub(super) async fn reassigned(
         return Ok(());
     }
     let found = deps.registers.reassigned(deps, owner, &wanted, unanswered).await?;
-    for asked in asked {
-        if let (Some(record), Some(number)) = (people.get_mut(&asked.address), asked.e164()) {
-            record.legal.reassigned = found.facts.get(number).cloned();
-            record.legal.is_being_asked |= found.awaited.contains(number);
-        }
-    }
+    note_of_numbers(asked, people, |record, number| {
+        record.reassigned = found.facts.get(number).cloned();
+        record.is_being_asked |= found.awaited.contains(number);
+    });
     Ok(())
+}
+
+/// Those of them who are known and have a number.
+fn numbered<'a>(
+    asked: &'a [Asked],
+    people: &'a BTreeMap<Address, ContactRecord>,
+) -> impl Iterator<Item = (&'a Asked, &'a ContactRecord, &'a E164)> {
+    asked
+        .iter()
+        .filter_map(move |asked| Some((asked, people.get(&asked.address)?, asked.e164()?)))
 }

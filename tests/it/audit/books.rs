@@ -1,5 +1,5 @@
 //! The lines about messages and about money, as rows. Strict as `read` is.
-use super::read::{millis, need, or_null};
+use super::read::{millis, need, or_null, time_or_null};
 use serde_json::Value;
 
 /// An SMS or an e-mail that goes out. Money in cents, times in Unix milliseconds.
@@ -117,7 +117,7 @@ pub fn message(line: &Value) -> Result<Message<'_>, String> {
         settled: need(line, "settled", Value::as_bool)?,
         attempts: need(line, "attempts", count)?,
         is_judged: need(line, "is_judged", Value::as_bool)?,
-        wake_at: or_null(line, "wake_at", Value::as_str)?.and_then(millis),
+        wake_at: time_or_null(line, "wake_at")?,
     })
 }
 

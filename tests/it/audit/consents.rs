@@ -4,7 +4,7 @@ use super::{
     facts::Facts,
     law::{Intents, Record},
     lawful::{bound, has, lies_in, text, time},
-    read::{millis, need, or_null},
+    read::{millis, need, or_null, words},
 };
 use serde_json::Value;
 use std::collections::HashMap;
@@ -43,10 +43,6 @@ pub fn consent(line: &Value) -> Result<Consent<'_>, String> {
             list.as_array()?.iter().map(withdrawal).collect()
         })?,
     })
-}
-
-fn words<'a>(line: &'a Value, name: &str) -> Result<Vec<&'a str>, String> {
-    need(line, name, |list| list.as_array()?.iter().map(Value::as_str).collect())
 }
 
 fn withdrawal(one: &Value) -> Option<(&str, i64)> {

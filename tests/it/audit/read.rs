@@ -101,9 +101,7 @@ pub fn contact(line: &Value) -> Result<Contact<'_>, String> {
         env: need(line, "env", Value::as_str)?,
         number: or_null(line, "number", Value::as_str)?,
         erased: need(line, "erased", Value::as_bool)?,
-        zones: need(line, "zones", |zones| {
-            zones.as_array()?.iter().map(Value::as_str).collect()
-        })?,
+        zones: words(line, "zones")?,
         state: need(line, "state", Value::as_str)?,
         max_attempts: need(line, "max_attempts", |max| usize::try_from(max.as_u64()?).ok())?,
         gap: need(line, "gap", Value::as_i64)?,
@@ -111,7 +109,7 @@ pub fn contact(line: &Value) -> Result<Contact<'_>, String> {
 }
 
 pub fn session(line: &Value) -> Result<Session<'_>, String> {
-    let time = |name| Ok::<_, String>(or_null(line, name, Value::as_str)?.and_then(millis));
+    let time = |name| time_or_null(line, name);
     Ok(Session {
         id: need(line, "id", Value::as_str)?,
         tenant: need(line, "tenant", Value::as_str)?,
@@ -148,7 +146,7 @@ pub fn session(line: &Value) -> Result<Session<'_>, String> {
 }
 
 pub fn recording(line: &Value) -> Result<Recording<'_>, String> {
-    let time = |name| Ok::<_, String>(or_null(line, name, Value::as_str)?.and_then(millis));
+    let time = |name| time_or_null(line, name);
     Ok(Recording {
         id: need(line, "id", Value::as_str)?,
         tenant: need(line, "tenant", Value::as_str)?,
@@ -242,6 +240,15 @@ pub fn or_null<'a, T>(line: &'a Value, name: &str, read: impl Fn(&'a Value) -> O
             read(value).map(Some)
         }
     })
+}
+
+/// Unix milliseconds of a time that may be null.
+pub fn time_or_null(line: &Value, name: &str) -> Result<Option<i64>, String> {
+    Ok(or_null(line, name, Value::as_str)?.and_then(millis))
+}
+
+pub fn words<'a>(line: &'a Value, name: &str) -> Result<Vec<&'a str>, String> {
+    need(line, name, |list| list.as_array()?.iter().map(Value::as_str).collect())
 }
 
 /// When something was made, by its id. Source: RFC 9562, section 5.7.

@@ -2,7 +2,7 @@
 use super::{
     check::Evidence,
     facts::{Event, Facts, by},
-    read::{millis, need, or_null},
+    read::{millis, need, time_or_null},
 };
 use serde_json::Value;
 
@@ -26,7 +26,7 @@ const GRACE: i64 = 30_000;
 const SLACK: i64 = 60_000;
 
 pub fn room(line: &Value) -> Result<Room<'_>, String> {
-    let time = |name| Ok::<_, String>(or_null(line, name, Value::as_str)?.and_then(millis));
+    let time = |name| time_or_null(line, name);
     let (connect_by, lost_at, joined_at) = (time("connect_by")?, time("lost_at")?, time("joined_at")?);
     let expires_at = millis(need(line, "expires_at", Value::as_str)?);
     let due = match joined_at {

@@ -20,6 +20,7 @@ mod local_listener;
 pub mod mcp_server;
 pub mod name_server;
 pub mod network;
+mod number_server;
 pub mod phone;
 mod proxy;
 pub mod real_speech;

@@ -124,8 +124,16 @@ impl Law {
     }
 }
 
+impl LawRule {
+    /// Does it want anything during the call or after it, whatever it says before? No verdict shows that it was overridden.
+    pub fn wants_later(&self) -> bool {
+        self.keep_years.is_some() || Duties::default().add(&self.id, &self.says)
+    }
+}
+
 impl Duties {
-    fn add(&mut self, id: &str, says: &Says) {
+    /// Adds what a rule says, if it is about the call while it is made or after it; is it?
+    fn add(&mut self, id: &str, says: &Says) -> bool {
         match says {
             Says::Disclosure {
                 what,
@@ -181,8 +189,9 @@ impl Duties {
             | Says::OwnList {}
             | Says::Reassigned { .. }
             | Says::CallerId { .. }
-            | Says::Identity { .. } => {}
+            | Says::Identity { .. } => return false,
         }
+        true
     }
 }
 

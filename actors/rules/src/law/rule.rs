@@ -53,11 +53,6 @@ impl LawRule {
     pub fn concerns_trade(&self, vertical: Option<Vertical>) -> bool {
         self.verticals.is_empty() || vertical.is_some_and(|vertical| self.verticals.contains(&vertical))
     }
-
-    /// Does it want anything during the call or after it, whatever it says before? No verdict shows that it was overridden.
-    pub fn wants_later(&self) -> bool {
-        self.keep_years.is_some() || self.says.wants_later()
-    }
 }
 
 /// Where a rule holds.
@@ -322,32 +317,6 @@ impl Says {
             self,
             Says::Open {} | Says::Closed {} | Says::Forbidden {} | Says::Consent { .. }
         )
-    }
-
-    /// Is it put together with others to [`Duties`](super::Duties)?
-    fn wants_later(&self) -> bool {
-        match self {
-            Says::Disclosure { .. }
-            | Says::Recording { .. }
-            | Says::Abandonment { .. }
-            | Says::Ring { .. }
-            | Says::Rest { .. }
-            | Says::HonourOptOut { .. }
-            | Says::KeepRecord { .. }
-            | Says::Marking {}
-            | Says::Registration { .. } => true,
-            Says::Open {}
-            | Says::Closed {}
-            | Says::Forbidden {}
-            | Says::Windows { .. }
-            | Says::Cap { .. }
-            | Says::Consent { .. }
-            | Says::Register { .. }
-            | Says::OwnList {}
-            | Says::Reassigned { .. }
-            | Says::CallerId { .. }
-            | Says::Identity { .. } => false,
-        }
     }
 
     /// Is it a duty during or after the call, of which nothing can be asked before it?

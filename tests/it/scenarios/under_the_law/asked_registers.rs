@@ -2,7 +2,7 @@
 //! age that rules allow. Live, by text: with a test key nobody outside is asked.
 use super::{
     attempts, barred, called, campaign, consent, contacts, eligibility, fates, file, introduce, law, mid_morning,
-    person, proof, run, seller, untouched,
+    person, proof, reached, run, seller, text, texted, untouched,
 };
 use crate::{
     on_both,
@@ -41,10 +41,6 @@ confidence = "high"
 mend = "The operator must see to it that the list answers."
 "#;
 
-fn texted() -> (String, String, i64) {
-    ("dispatched".to_owned(), "-".to_owned(), 1)
-}
-
 fn about(name: &str, numbers: &[&str]) -> Vec<(String, String)> {
     numbers
         .iter()
@@ -72,27 +68,6 @@ async fn texting(world: &mut World, provider: &Twilio, numbers: &[&str]) -> Tena
         consent(&tenant.api, number, json!({})).await;
     }
     tenant
-}
-
-async fn text(tenant: &Tenant, numbers: &[&str]) -> String {
-    let people: Vec<Value> = numbers.iter().map(|number| json!({ "phone_number": number })).collect();
-    run(
-        tenant,
-        &people,
-        json!({ "channel": "sms", "template": { "body": "Hello." } }),
-    )
-    .await
-}
-
-/// To whom something was handed over, in order.
-fn reached(provider: &Twilio) -> Vec<String> {
-    let mut all: Vec<String> = provider
-        .asked()
-        .iter()
-        .map(|asked| asked.fields["To"].clone())
-        .collect();
-    all.sort();
-    all
 }
 
 /// The law's record of the campaign's attempt at that number.

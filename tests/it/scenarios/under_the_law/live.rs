@@ -1,15 +1,9 @@
 //! Single messages and calls with live keys: the law binds them without being asked.
-use super::{CALLER, SELLER, consent, introduce, mid_morning, number, proof, revoke, with};
+use super::{CALLER, SELLER, asks_whose_numbers, consent, introduce, mid_morning, number, proof, revoke, with};
 use crate::{
     on_both,
     scenarios::messages::{PERSON, live, sms, status, text, with_provider},
-    world::{
-        Api, Tenant, World, minutes,
-        reassigned_server::{self, ReassignedServer},
-        seconds,
-        smtp::Smtp,
-        twilio::Twilio,
-    },
+    world::{Api, Tenant, World, minutes, reassigned_server::ReassignedServer, seconds, smtp::Smtp, twilio::Twilio},
 };
 use actors::session::intake::{self, IfClosed};
 use entities::{Error, ids::AgentId, session::Model as Session, values::Env};
@@ -183,8 +177,7 @@ on_both! {
     /// Each look-up of a reassigned number is paid for.
     async fn whoever_only_looks_has_nobody_asked(world: &mut World) {
         let server = ReassignedServer::start();
-        let settings = [("reassigned_url", json!(server.url)), ("reassigned_api_key", json!(reassigned_server::KEY)), ("law_file", "".into())];
-        world.change_settings(&settings).await;
+        asks_whose_numbers(world, &server).await;
         let tenant = world.tenant().await;
         introduce(world, &tenant).await;
         let api = live(world, &tenant).await;

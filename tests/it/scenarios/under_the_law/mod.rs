@@ -17,7 +17,11 @@ mod registers;
 mod senders;
 mod year;
 
-use crate::world::{Api, Tenant, World, minutes};
+use crate::world::{
+    Api, Tenant, World, minutes,
+    reassigned_server::{self, ReassignedServer},
+    twilio::Twilio,
+};
 use serde_json::{Value, json};
 
 /// For whom all of these calls are made.
@@ -114,6 +118,13 @@ pub async fn run(tenant: &Tenant, people: &[Value], more: Value) -> String {
     path
 }
 
+/// One that writes to these people.
+pub async fn text(tenant: &Tenant, numbers: &[&str]) -> String {
+    let people: Vec<Value> = numbers.iter().map(|number| json!({ "phone_number": number })).collect();
+    let texts = json!({ "channel": "sms", "template": { "body": "Hello." } });
+    run(tenant, &people, texts).await
+}
+
 pub async fn start(tenant: &Tenant, campaign: &str) {
     tenant.api.post(&format!("{campaign}/start"), json!({})).await.ok();
 }
@@ -153,6 +164,11 @@ pub fn untouched() -> (String, String, i64) {
     ("pending".to_owned(), "-".to_owned(), 0)
 }
 
+/// Was written to, by a campaign that has not heard of it since.
+pub fn texted() -> (String, String, i64) {
+    ("dispatched".to_owned(), "-".to_owned(), 1)
+}
+
 /// What the rules say of one of its contacts.
 pub async fn eligibility(tenant: &Tenant, campaign: &str, contact: &Value) -> Value {
     let path = format!("{campaign}/contacts/{}/eligibility", id_of(contact));
@@ -187,6 +203,24 @@ pub async fn cancel(world: &World, tenant: &Tenant, campaign: &str) {
 
 pub async fn campaign(tenant: &Tenant, path: &str) -> Value {
     tenant.api.get(path).await.ok()
+}
+
+/// To whom something was handed over, in the order of their numbers.
+pub fn reached(provider: &Twilio) -> Vec<String> {
+    let asked = provider.asked();
+    let mut all: Vec<String> = asked.iter().map(|asked| asked.fields["To"].clone()).collect();
+    all.sort();
+    all
+}
+
+/// Starts the service again, which asks that server whose numbers are now, under the rules as they come with it.
+pub async fn asks_whose_numbers(world: &mut World, server: &ReassignedServer) {
+    let settings = [
+        ("reassigned_url", json!(server.url)),
+        ("reassigned_api_key", json!(reassigned_server::KEY)),
+        ("law_file", "".into()),
+    ];
+    world.change_settings(&settings).await;
 }
 
 /// Starts the service again under an operator's file of that text. It is read at each start: whoever asks keeps the folder.

@@ -1,8 +1,8 @@
 //! The law under pressure: a wall clock that was set, a database whose commits fail or whose answers are lost, a provider that hangs, a
 //! neighbour that waits. Nobody is reached who was not to be, and whoever has nothing to do with it goes on.
 use super::{
-    SELLER, barred, called, consent, fates, given, id_of, introduce, mid_morning, number, person, person_by, run,
-    seller, with,
+    SELLER, asks_whose_numbers, barred, called, consent, fates, given, id_of, introduce, mid_morning, number, person,
+    person_by, reached, run, seller, with,
 };
 use crate::{
     on_both,
@@ -11,12 +11,7 @@ use crate::{
         neighbours::all_reports,
         the_database_fails::behind_a_proxy,
     },
-    world::{
-        Tenant, World, minutes,
-        reassigned_server::{self, ReassignedServer},
-        seconds,
-        twilio::Twilio,
-    },
+    world::{Tenant, World, minutes, reassigned_server::ReassignedServer, seconds, twilio::Twilio},
 };
 use actors::leases::Of;
 use entities::{
@@ -24,8 +19,8 @@ use entities::{
     abandonment::AbandonmentLimit,
     campaign_hour,
     changes::{Changes, Guard},
-    dnc::Source,
-    ids::CampaignId,
+    dnc::{self, Source},
+    ids::{CampaignId, TenantId},
     values::{Env, Moment},
 };
 use rules::{
@@ -53,22 +48,20 @@ async fn writes_from(world: &World, tenant: &Tenant, own: &str) {
     number(world, tenant, own).await;
 }
 
-/// Asks that server whose numbers are now, under the rules as they come with the service.
-async fn asks(world: &mut World, server: &ReassignedServer) {
-    let settings = [
-        ("reassigned_url", json!(server.url)),
-        ("reassigned_api_key", json!(reassigned_server::KEY)),
-        ("law_file", "".into()),
-    ];
-    world.change_settings(&settings).await;
-}
-
-/// To whom something was handed over, in the order of their numbers.
-fn reached(provider: &Twilio) -> Vec<String> {
-    let asked = provider.asked();
-    let mut all: Vec<String> = asked.iter().map(|asked| asked.fields["To"].clone()).collect();
-    all.sort();
-    all
+/// The person says it in a call of that workspace.
+async fn opts_out(world: &World, owner: (TenantId, Env)) -> dnc::Model {
+    let entry = Entry {
+        id: world.deps().ids.next(),
+        whom: Whom::Number(PERSON.parse().unwrap()),
+        channels: Vec::new(),
+        reason: Some("said so".into()),
+        source: Source::OptOutVoice,
+        session_id: None,
+        requested_at: None,
+        created_by: None,
+    };
+    let (entry, _) = actors::dnc::add(world.deps(), owner, entry).await.unwrap();
+    entry
 }
 
 async fn of(tenant: &Tenant, path: &str, field: &str) -> Value {
@@ -173,17 +166,7 @@ on_both! {
         consent(&api, PERSON, json!({})).await;
         world.clock.step_wall(2 * HOUR_MS);
         assert!(world.clock.is_in_doubt());
-        let entry = Entry {
-            id: world.deps().ids.next(),
-            whom: Whom::Number(PERSON.parse().unwrap()),
-            channels: Vec::new(),
-            reason: Some("said so".into()),
-            source: Source::OptOutVoice,
-            session_id: None,
-            requested_at: None,
-            created_by: None,
-        };
-        let (entry, _) = actors::dnc::add(world.deps(), (tenant.id, Env::Live), entry).await.unwrap();
+        let entry = opts_out(world, (tenant.id, Env::Live)).await;
         let an_hour_before = |more: Value| with(json!({ "given_at": "2027-03-02T14:00:00Z" }), more);
         let again = given(PERSON, an_hour_before(json!({ "method": "list of a partner" })));
         let partners = consent(&api, PERSON, an_hour_before(json!({ "seller": "Partner" }))).await;
@@ -207,17 +190,7 @@ on_both! {
     async fn who_says_it_again_is_on_record_though_the_first_time_was_dated_ahead(world: &mut World) {
         let tenant = world.tenant().await;
         let says = async || {
-            let entry = Entry {
-                id: world.deps().ids.next(),
-                whom: Whom::Number(PERSON.parse().unwrap()),
-                channels: Vec::new(),
-                reason: Some("said so".into()),
-                source: Source::OptOutVoice,
-                session_id: None,
-                requested_at: None,
-                created_by: None,
-            };
-            let (entry, _) = actors::dnc::add(world.deps(), (tenant.id, Env::Test), entry).await.unwrap();
+            let entry = opts_out(world, (tenant.id, Env::Test)).await;
             (world.rows("attempt_records").await, entry.opted_out_at.unwrap().to_string())
         };
         world.clock.step_wall(40 * 24 * HOUR_MS);
@@ -300,7 +273,7 @@ on_both! {
     async fn an_answer_that_could_not_be_written_down_is_paid_for_once(world: &mut World) {
         let (tenant, provider, server) = (world.tenant().await, Twilio::start().await, ReassignedServer::start());
         let api = with_provider(world, &tenant, &provider).await;
-        asks(world, &server).await;
+        asks_whose_numbers(world, &server).await;
         writes_from(world, &tenant, "+12025550177").await;
         consent(&api, KEPT, json!({ "given_at": LONG_AGO })).await;
         server.hold();
@@ -320,7 +293,7 @@ on_both! {
         let (tenant, other) = (world.tenant().await, world.tenant().await);
         let (provider, server) = (Twilio::start().await, ReassignedServer::start());
         let api = with_provider(world, &tenant, &provider).await;
-        asks(world, &server).await;
+        asks_whose_numbers(world, &server).await;
         let theirs = live(world, &other).await;
         writes_from(world, &tenant, "+12025550177").await;
         writes_from(world, &other, "+12025550179").await;

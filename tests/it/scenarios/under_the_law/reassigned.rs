@@ -1,20 +1,15 @@
 //! Numbers that may be somebody else's by now: whoever has agreed long ago is not reached before the database of reassigned numbers has
 //! said no. Live, by text: with a test key nobody outside is asked.
 use super::{
-    attempts, barred, campaign, consent, contacts, eligibility, fates, introduce, law, mid_morning, proof, run,
-    untouched,
+    asks_whose_numbers, attempts, barred, campaign, consent, contacts, eligibility, fates, introduce, law, mid_morning,
+    proof, reached, text, texted, untouched,
 };
 use crate::{
     on_both,
     scenarios::messages::with_provider,
-    world::{
-        Tenant, World, minutes,
-        reassigned_server::{self, ReassignedServer},
-        seconds,
-        twilio::Twilio,
-    },
+    world::{Tenant, World, minutes, reassigned_server::ReassignedServer, seconds, twilio::Twilio},
 };
-use serde_json::{Value, json};
+use serde_json::json;
 
 /// Three who have agreed long ago, and one who has yesterday.
 const KEPT: &str = "+12025550121";
@@ -23,34 +18,12 @@ const UNKNOWN: &str = "+12025550123";
 const YESTERDAYS: &str = "+12025550124";
 const LONG_AGO: &str = "2026-12-24T18:00:00Z";
 
-fn texted() -> (String, String, i64) {
-    ("dispatched".to_owned(), "-".to_owned(), 1)
-}
-
-async fn text(tenant: &Tenant, numbers: &[&str]) -> String {
-    let people: Vec<Value> = numbers.iter().map(|number| json!({ "phone_number": number })).collect();
-    let texts = json!({ "channel": "sms", "template": { "body": "Hello." } });
-    run(tenant, &people, texts).await
-}
-
-/// To whom something was handed over, in the order of their numbers.
-fn reached(provider: &Twilio) -> Vec<String> {
-    let mut all: Vec<String> = provider
-        .asked()
-        .iter()
-        .map(|asked| asked.fields["To"].clone())
-        .collect();
-    all.sort();
-    all
-}
-
 on_both! {
     /// Source: 47 CFR 64.1200(m).
     async fn who_has_agreed_long_ago_is_asked_about_first(world: &mut World) {
         let (tenant, provider, server) = (world.tenant().await, Twilio::start().await, ReassignedServer::start());
         let api = with_provider(world, &tenant, &provider).await;
-        let settings = [("reassigned_url", json!(server.url)), ("reassigned_api_key", json!(reassigned_server::KEY)), ("law_file", "".into())];
-        world.change_settings(&settings).await;
+        asks_whose_numbers(world, &server).await;
         introduce(world, &tenant).await;
         let tenant = Tenant { api, ..tenant };
         mid_morning(world).await;
@@ -76,8 +49,7 @@ on_both! {
         assert_eq!(fates(&tenant, &path).await, [texted(), barred(), barred(), texted()]);
         assert_eq!(campaign(&tenant, &path).await["blocked_by"], json!([]));
         assert_eq!(reached(&provider), [KEPT, YESTERDAYS]);
-        let mut asked = server.take_asked();
-        asked.sort();
+        let asked = server.take_asked();
         asked.dedup();
         let about = |number: &str| (number.to_owned(), "2026-12-24".to_owned());
         assert_eq!(asked, [KEPT, GIVEN_AWAY, UNKNOWN].map(about), "nobody else");
