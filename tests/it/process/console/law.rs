@@ -51,7 +51,7 @@ async fn draft_to_france(stage: &Stage) -> String {
     let agent = format!("/v1/agents/{}", stage.agent["id"].as_str().unwrap());
     stage.api.patch(&agent, json!({ "language": "fr-FR" })).await;
     let campaign = json!({ "name": "Heat pumps", "agent_id": stage.agent["id"], "seller": "Acme Ltd.", "contract_ref": "C-7",
-        "from_numbers": ["+15001000001"], "sandbox_law": "enforce" });
+        "from_numbers": ["+12025550177"], "sandbox_law": "enforce" });
     let id = stage.api.post("/v1/campaigns", campaign).await["id"]
         .as_str()
         .unwrap()
