@@ -181,7 +181,8 @@ impl App {
         if let Some(writer) = self.writer.take()
             && let Err(error) = writer.await
         {
-            tracing::error!(why = join_text(error), "the writer did not shut down cleanly");
+            let why = join_text(error);
+            tracing::error!(why, "the writer did not shut down cleanly");
         }
         for arbiter in self.arbiters.drain(..) {
             arbiter.stop();
