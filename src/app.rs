@@ -27,7 +27,7 @@ use entities::{Error, lock::Lock};
 use planting::Planted;
 pub(crate) use planting::outbound;
 use rules::law::Law;
-use runtime::clock::Clock;
+use runtime::{clock::Clock, supervise::join_text};
 use std::{net::TcpListener, sync::Arc, time::Duration};
 use threads::Threads;
 use upkeep::{keep_up, watch_lock};
@@ -181,7 +181,8 @@ impl App {
         if let Some(writer) = self.writer.take()
             && let Err(error) = writer.await
         {
-            tracing::error!(%error, "the writer did not shut down cleanly");
+            let why = join_text(error);
+            tracing::error!(why, "the writer did not shut down cleanly");
         }
         for arbiter in self.arbiters.drain(..) {
             arbiter.stop();

@@ -154,16 +154,16 @@ pub enum Command {
     Doctor(doctor::Doctor),
     /// Make a file that holds the whole database and the recordings
     ///
-    /// Works beside a running `serve`: the database is copied as it is at one moment. A plain copy of a SQLite file is none: without its
-    /// WAL it is torn, or empty. The backup is verified after it was written. It does not hold the secret key, without which it is of no
-    /// use: keep that elsewhere.
+    /// Works beside a running `serve`: the database is copied as it is at one moment. A plain copy of a SQLite file is no backup:
+    /// without its WAL it may be torn, or empty. What was written is verified. It does not hold the secret key, without which it is of
+    /// no use: keep that elsewhere.
     Backup(backup::Backup),
     /// Put a backup into a new database
     ///
     /// That is the one that the settings name, which must not be there yet; recordings come beside those that are there. The backup does
     /// not know what has run since it was made. With --as-of, calls and messages that may have left until then are put away by the next
     /// start, so that nobody is called twice: who knows better begins them anew. Dispatch is paused until `callboard dispatch resume`,
-    /// which wants to hear that whoever has opted out since is entered.
+    /// which must be told, with `--opt-outs-entered`, that whoever has opted out since is entered.
     Restore(backup::Restore),
     /// Bring the database's schema up to date
     Migrate,

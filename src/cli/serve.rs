@@ -28,7 +28,8 @@ pub struct Serve {
     /// sqlite://FILE or postgres://…
     #[arg(long, value_name = "URL")]
     database_url: Option<String>,
-    /// Let no call and no message leave until `callboard dispatch resume`: for a restored backup
+    /// Let no call and no message leave until `callboard dispatch resume` (after `restore --as-of` with
+    /// `--opt-outs-entered`): for a restored backup
     #[arg(long)]
     paused: bool,
 }

@@ -54,7 +54,7 @@ where
 pub struct Parked {
     pub kind: &'static str,
     pub id: String,
-    pub panic: String,
+    pub panic: &'static str,
     pub until: Moment,
 }
 

@@ -15,6 +15,7 @@ use std::{
     task::{Poll, ready},
     time::Duration,
 };
+use tokio::task::JoinError;
 
 /// How often an actor may panic before it is given up.
 #[derive(Clone, Copy, Debug)]
@@ -42,8 +43,8 @@ impl Default for Policy {
 pub enum Exit {
     /// It stopped itself: final.
     Normal,
-    /// It panicked too often; holds the last panic's text.
-    Escalated(String),
+    /// It panicked too often; holds what the last panic said.
+    Escalated(&'static str),
     /// Its thread ended.
     Dropped,
 }
@@ -101,11 +102,17 @@ impl<A: Actor<Context = Context<A>> + Supervised> Supervision<A> {
     }
 }
 
-/// What a panic said.
-pub fn panic_text(panic: &(dyn Any + Send)) -> String {
-    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
-    text.or_else(|| panic.downcast_ref::<String>().cloned())
-        .unwrap_or_else(|| "panic".into())
+/// What a panic said, if that stands in the source: what was put together as it ran may hold what people said.
+pub fn panic_text(panic: &(dyn Any + Send)) -> &'static str {
+    panic.downcast_ref::<&'static str>().copied().unwrap_or("panic")
+}
+
+/// Why a task came to no result. `JoinError` itself prints all that a panic said.
+pub fn join_text(error: JoinError) -> String {
+    match error.try_into_panic() {
+        Ok(panic) => format!("a panic: {}", panic_text(&*panic)),
+        Err(error) => error.to_string(),
+    }
 }
 
 impl<A: Actor<Context = Context<A>> + Supervised> Drop for Supervision<A> {
@@ -178,4 +185,36 @@ where
         });
     });
     Addr::new(sender)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_tells_only_what_stands_in_the_source() {
+        let number = "+12025550123";
+        let in_the_source = catch_unwind(|| panic!("as it stands here")).unwrap_err();
+        let put_together = catch_unwind(|| panic!("said to {number}")).unwrap_err();
+        assert_eq!(panic_text(&*in_the_source), "as it stands here");
+        assert_eq!(panic_text(&*put_together), "panic");
+    }
+
+    #[test]
+    fn a_task_that_panicked_tells_no_more() {
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let ended = |number: Option<&'static str>| {
+            let ended = runtime.block_on(runtime.spawn(say(number)));
+            join_text(ended.unwrap_err())
+        };
+        assert_eq!(ended(None), "a panic: as it stands here");
+        assert_eq!(ended(Some("+12025550123")), "a panic: panic");
+    }
+
+    async fn say(number: Option<&'static str>) {
+        match number {
+            Some(number) => panic!("said to {number}"),
+            None => panic!("as it stands here"),
+        }
+    }
 }

@@ -174,12 +174,7 @@ fn one_that_always_panics_is_parked_visible_and_harms_nobody() {
         world.poison(1).await;
         let parked = world.registry.parked();
         assert_eq!(
-            (
-                parked.len(),
-                parked[0].kind,
-                parked[0].id.as_str(),
-                parked[0].panic.as_str()
-            ),
+            (parked.len(), parked[0].kind, parked[0].id.as_str(), parked[0].panic),
             (1, "counter", "1", "poisoned on purpose")
         );
         assert!(matches!(world.count(1).await, Err(Error::Unavailable(_))));

@@ -245,7 +245,7 @@ impl Judge {
         open
     }
 
-    /// The no in what is not answered yet, where the agent must know before it says good-bye. Nothing is heard after that. May be
+    /// The no in what is not answered yet, where the agent must know before it says goodbye. Nothing is heard after that. May be
     /// dropped: what is open then is still answered.
     #[boxed]
     pub async fn last(&mut self) -> Option<No> {

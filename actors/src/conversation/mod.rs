@@ -261,7 +261,7 @@ impl<L: CallTransport> Conversation<L> {
         stock_phrases::of(&self.agent.definition.language)
     }
 
-    /// Says good-bye and hangs up.
+    /// Says goodbye and hangs up.
     async fn leave(&mut self, words: &str) -> Over {
         self.speech_out.say_whole(words).await;
         let no = self.overhear(true).await;

@@ -111,7 +111,7 @@ pub fn screen_last(deps: &Deps, leg: &Leg, agent: &str, said: &[String]) {
 }
 
 impl<L: CallTransport> Conversation<L> {
-    /// Says good-bye to somebody who does not want this.
+    /// Says goodbye to somebody who does not want this.
     pub(super) async fn heed(&mut self, no: No) -> Over {
         match no {
             No::Calls => self.opt_out().await,

@@ -24,7 +24,7 @@ use rules::{
 use runtime::{
     bulkhead::Permit,
     keyring::purpose,
-    supervise::panic_text,
+    supervise::{join_text, panic_text},
     tracer::{Place, Span, SpanKind, span_id},
 };
 use std::{panic::AssertUnwindSafe, time::Duration};
@@ -236,7 +236,7 @@ pub async fn test(deps: &Deps, endpoint: &Endpoint, permit: Permit) -> Result<(D
             Ok::<_, Error>((delivery, report))
         }
     });
-    testing.await.map_err(|error| Error::Internal(error.to_string()))?
+    testing.await.map_err(|error| Error::Internal(join_text(error)))?
 }
 
 async fn log_test(deps: &Deps, of: Of, delivery: Delivery, report: &Report) -> Result<Delivery> {

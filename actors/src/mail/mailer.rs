@@ -12,6 +12,7 @@ use runtime::{
     clock::{Busy, Clock},
     keyring::purpose,
     registry::{Child, Link, Stop, tell_itself},
+    supervise::join_text,
 };
 use std::time::Duration;
 
@@ -80,7 +81,8 @@ impl Mailer {
                     Some(mailer.deps.clock.now().plus_seconds(60))
                 }
                 Err(error) => {
-                    tracing::error!(%error, "sending a mail panicked");
+                    let why = join_text(error);
+                    tracing::error!(why, "sending a mail was broken off");
                     Some(mailer.deps.clock.now().plus_seconds(60))
                 }
             };

@@ -30,7 +30,7 @@ use entities::{
     transcript::{self, Speaker, Turn},
 };
 use rules::recording::machine::{Command, Stored};
-use runtime::signing::SigningKey;
+use runtime::{signing::SigningKey, supervise::join_text};
 use std::sync::Arc;
 
 /// Where a recording lies in the vault.
@@ -192,7 +192,7 @@ async fn of_words(deps: &Deps, row: &Recording, call: &session::Model, channels:
     let duration_ms = mix::duration_ms(&pieces);
     // Hours of sound take a while: not on a thread that others wait for.
     let mixed = tokio::task::spawn_blocking(move || mix::wav(&pieces, channels)).await;
-    let wav = mixed.map_err(|error| Error::Internal(error.to_string()))?;
+    let wav = mixed.map_err(|error| Error::Internal(join_text(error)))?;
     let wav = Plain::from(Bytes::from(wav));
     Ok(Made { duration_ms, wav })
 }

@@ -25,6 +25,7 @@ use rules::{
         machine::{self as sessions, Session},
     },
 };
+use runtime::supervise::join_text;
 use std::sync::Arc;
 
 /// Who has joined, and what the browser is answered.
@@ -63,7 +64,7 @@ async fn answer(deps: &Deps, sdp: String) -> Result<Offered> {
     let answering = deps
         .runtime
         .spawn_blocking(move || its.carriers.rooms.media.offer(&sdp));
-    let answered = answering.await.map_err(|error| Error::Internal(error.to_string()))?;
+    let answered = answering.await.map_err(|error| Error::Internal(join_text(error)))?;
     answered.map_err(|bad| Error::invalid("sdp", bad.0))
 }
 

@@ -22,6 +22,7 @@ use rules::{
 use runtime::{
     keyring::{self, purpose},
     link_keys::LinkKeys,
+    supervise::join_text,
 };
 use sha2::Sha256;
 use zeroize::Zeroizing;
@@ -144,7 +145,7 @@ async fn send(deps: &Deps, row: Box<Model>, code: Zeroizing<String>) -> Result<A
     // It goes on also when nobody waits for the answer any more: the code counts.
     let (its, to) = (deps.clone(), row.clone());
     let sending = deps.runtime.spawn(async move { deliver(&its, &to, &code).await });
-    sending.await.map_err(|error| Error::Internal(error.to_string()))??;
+    sending.await.map_err(|error| Error::Internal(join_text(error)))??;
     Ok(Answered::Made(row))
 }
 

@@ -17,6 +17,7 @@ use entities::{
     },
 };
 use rules::voice_clone::machine::{Code, Command, Refusal, Voice};
+use runtime::supervise::join_text;
 
 /// Samples that must be good. Source: specification, "Voice clone events".
 pub const FEWEST_SAMPLES: usize = 3;
@@ -123,7 +124,7 @@ async fn choose(deps: &Deps, row: &Row) -> Result<Verdict> {
 async fn examine_one(deps: &Deps, sample: &mut Sample) -> Result<std::result::Result<(), examine::Fault>> {
     let file = read(deps, sample).await?;
     let examined = tokio::task::spawn_blocking(move || examine::examine(file)).await;
-    let examined = examined.map_err(|error| Error::Internal(error.to_string()))?;
+    let examined = examined.map_err(|error| Error::Internal(join_text(error)))?;
     let verdict = examined.and_then(|report| {
         let Report {
             format,

@@ -1,5 +1,6 @@
 //! How long the certificate is good that the base URL has shown.
 use super::Findings;
+use chrono::{DateTime, Utc};
 use std::time::{Duration, SystemTime};
 use x509_cert::{Certificate, der::Decode};
 
@@ -22,14 +23,20 @@ fn ends_of(der: &[u8]) -> Option<SystemTime> {
 /// One that has ended already is refused with the connection.
 pub(super) fn say(ends: SystemTime, now: SystemTime, found: &mut Findings) {
     let left = ends.duration_since(now).unwrap_or(Duration::ZERO).as_secs();
-    let days = left / DAY;
+    let when = match left / DAY {
+        0 => "in less than a day".to_owned(),
+        1 => "in a day".to_owned(),
+        days => format!("in {days} days"),
+    };
+    let day = DateTime::<Utc>::from(ends).date_naive();
+    let said = format!("its certificate expires on {day} ({when})");
     match left < SOON {
         true => found.warning(
             "base URL",
-            format!("its certificate ends in {days} days"),
+            said,
             "renew it, and see why the proxy has not done so by itself",
         ),
-        false => found.ok("base URL", format!("its certificate is good for {days} days")),
+        false => found.ok("base URL", said),
     }
 }
 
@@ -47,13 +54,17 @@ mod tests {
         let ends = ends_of(made.der()).unwrap();
         // 2031-03-15T00:00:00Z.
         assert_eq!(ends, SystemTime::UNIX_EPOCH + Duration::from_secs(1_931_299_200));
-        let verdict = |days: u64| {
+        let told = |days: u64| {
             let mut found = Findings::default();
             say(ends, ends - Duration::from_secs(days * DAY), &mut found);
-            found.0[0].verdict
+            let told = found.0.remove(0);
+            (told.verdict, told.said)
         };
-        assert_eq!(verdict(14), Verdict::Ok);
-        assert_eq!(verdict(13), Verdict::Warning);
+        let expires = |when: &str| format!("its certificate expires on 2031-03-15 ({when})");
+        assert_eq!(told(14), (Verdict::Ok, expires("in 14 days")));
+        assert_eq!(told(13), (Verdict::Warning, expires("in 13 days")));
+        assert_eq!(told(1), (Verdict::Warning, expires("in a day")));
+        assert_eq!(told(0), (Verdict::Warning, expires("in less than a day")));
         assert_eq!(ends_of(b"no certificate"), None);
     }
 }

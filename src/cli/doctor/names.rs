@@ -1,5 +1,5 @@
 //! Names: those that settings name, asked as whatever connects to them asks, and those of trunks. Is there an answer, how soon, and
-//! where does it lead? Nobody else's name is asked for.
+//! where does it lead? Those of relays are looked up where these are asked (`relays`). Nobody else's name is asked for.
 use super::{Findings, Verdict, outside};
 use crate::{app::outbound, settings::Settings};
 use adapters::{
@@ -19,8 +19,8 @@ use tokio::time::timeout;
 const PATIENCE: Duration = Duration::from_secs(8);
 /// What takes longer is told: each new connection begins with it.
 const SLOW: Duration = Duration::from_secs(2);
-/// Names that are asked for at once: all that settings can name, and half of the trunks.
-const AT_ONCE: usize = 32;
+/// Names of each kind that are asked for at once: all that settings can name, and nearly all trunks.
+const AT_ONCE: usize = 48;
 /// Names, or addresses of one, that one line shows.
 const SHOWN: usize = 3;
 
@@ -74,8 +74,6 @@ fn named(settings: &Settings) -> Vec<Named> {
         ("smtp_url", Cow::from(settings.smtp_url.expose())),
         ("otlp_endpoint", Cow::from(settings.otlp_endpoint.trim())),
     ];
-    let registers = settings.register_addresses().into_values();
-    urls.extend(registers.map(|url| ("register_urls", url.into())));
     urls.extend(outside::addresses_of_providers(settings));
     let of_url = |url: &str| name(url::Url::parse(url).ok()?.host_str()?);
     let mut hosts: Vec<(&'static str, String)> = urls

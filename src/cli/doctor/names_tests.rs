@@ -33,8 +33,8 @@ fn only_names_of_settings_are_asked_for_and_each_once() {
     let expected = [
         ("calls.example.com", vec!["base_url", "sip_address"]),
         ("mail.example.com", vec!["smtp_url"]),
-        ("registers.example.com", vec!["register_urls"]),
         ("api.example.com", vec!["chat_url", "transcription_url"]),
+        ("registers.example.com", vec!["register_urls"]),
         ("s3.eu-central-1.amazonaws.com", vec!["recordings"]),
     ];
     let expected = expected.map(|(host, settings)| Named {

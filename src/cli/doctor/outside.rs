@@ -131,6 +131,8 @@ pub(super) fn addresses_of_providers(settings: &Settings) -> Vec<(&'static str, 
         ("recordings_s3_endpoint", &settings.recordings_s3_endpoint),
     ];
     let mut named: Vec<(&'static str, Cow<'_, str>)> = named.map(|(name, url)| (name, Cow::from(url.as_str()))).into();
+    let registers = settings.register_addresses().into_values();
+    named.extend(registers.map(|url| ("register_urls", Cow::from(url))));
     // These have an address without being used.
     if !settings.sms_account_sid.is_empty() {
         named.push(("sms_url", Cow::from(settings.sms_url.as_str())));

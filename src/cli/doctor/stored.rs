@@ -153,11 +153,14 @@ async fn rows(settings: &Settings, db: &Connection, found: &mut Findings) -> Res
         ),
     }
     if let Some(since) = meta::get(db, meta::DISPATCH_PAUSED).await? {
-        found.warning(
-            "dispatch",
-            format!("is paused since {since}: nothing leaves"),
-            "`callboard dispatch resume` ends it",
-        );
+        let advice = match restored::opt_outs_unknown_since(db).await? {
+            None => "`callboard dispatch resume` ends it".to_owned(),
+            Some(backup) => format!(
+                "enter who has opted out or taken a consent back since the backup of {backup}; then `callboard dispatch resume \
+                 --opt-outs-entered` ends it"
+            ),
+        };
+        found.warning("dispatch", format!("is paused since {since}: nothing leaves"), advice);
     }
     if let Some(status) = ClockStatus::stored(db).await? {
         let accepted = meta::get(db, meta::CLOCK_ACCEPTED).await?;

@@ -31,7 +31,7 @@ use sip::digest::Credentials;
 type Judgement = (bool, String, Option<&'static str>);
 
 /// What whoever picks up hears.
-const WORDS: &str = "This is a test call from Callboard. Good-bye.";
+const WORDS: &str = "This is a test call from Callboard. Goodbye.";
 const LANGUAGE: &str = "en";
 
 /// The call, if it may be placed.

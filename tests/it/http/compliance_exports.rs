@@ -3,7 +3,7 @@
 use crate::{
     on_both,
     world::{
-        Tenant, World, minutes,
+        Tenant, World, awaited, minutes,
         s3_server::{ACCESS_KEY_ID, BUCKET, S3Server, SECRET_ACCESS_KEY},
         seconds,
     },
@@ -185,18 +185,12 @@ on_both! {
         store.hold_puts(true);
         let export = tenant.api.post("/v1/compliance/exports", json!({})).await.ok();
         let id = export["id"].as_str().unwrap();
-        let part = loop {
-            if let Some(part) = stored(&store).pop() {
-                break part;
-            }
-            tokio::task::yield_now().await;
-        };
+        let part = awaited("a part is on its way to the store", async || stored(&store).pop()).await;
 
         let begun = tenant.api.delete("/v1/people?phone_number=%2B15002340000").await.ok();
         let db = &world.deps().db.read;
-        while erasure::count_open(db, tenant.id).await.unwrap() > 0 {
-            tokio::task::yield_now().await;
-        }
+        let is_erased = async || (erasure::count_open(db, tenant.id).await.unwrap() == 0).then_some(());
+        awaited("the person is erased", is_erased).await;
         let report = tenant.api.get(&format!("/v1/people/erasures/{}", begun["id"].as_str().unwrap())).await.ok();
         assert_eq!((&report["status"], &report["erased"]["exports"]), (&json!("done"), &json!(0)), "{report:#}");
         let key = TenantScoped::new(tenant.id, Env::Test, id.parse().unwrap());

@@ -254,6 +254,13 @@ fn a_restore_loses_nothing_and_calls_nobody_again(backend: Backend) {
         // Nor before the operator was told what the backup does not know: that consent stands again, and all others do.
         assert!(refused.contains("opted out or taken a consent back since"), "{refused}");
         assert_eq!(api.get("/readyz").await["dispatch"], "paused");
+        let findings = json_of(&other.run(&["--json", "doctor", "--offline"]));
+        let mut findings = findings.as_array().unwrap().iter();
+        let paused = findings.find(|finding| finding["what"] == "dispatch").unwrap();
+        assert!(
+            paused["advice"].as_str().unwrap().contains("--opt-outs-entered"),
+            "{paused}"
+        );
         for id in &agreed.consents {
             let consent = api.get(&format!("/v1/consents/{id}")).await;
             assert_eq!(consent["standing"], json!(["phone"]), "{consent}");

@@ -248,6 +248,7 @@ fn the_doctor_finds_what_is_wrong(backend: Backend) {
             ("CALLBOARD_MAIL_FROM", "a@example.com"),
             ("CALLBOARD_CHAT_URL", "http://127.0.0.1:1/v1"),
             ("CALLBOARD_REASSIGNED_URL", "http://127.0.0.1:1/query"),
+            ("CALLBOARD_REGISTER_URLS", "uk_tps=http://127.0.0.1:1/query"),
             ("CALLBOARD_TURN_URLS", "turn:127.0.0.1:1"),
             ("CALLBOARD_TURN_SECRET", "x"),
             ("CALLBOARD_SIP_BIND", &sip_bind),
@@ -262,6 +263,7 @@ fn the_doctor_finds_what_is_wrong(backend: Backend) {
         assert_found(&wrong, "mail server", "failure", "");
         assert_found(&wrong, "provider, chat_url", "failure", "does not answer");
         assert_found(&wrong, "provider, reassigned_url", "failure", "does not answer");
+        assert_found(&wrong, "provider, register_urls", "failure", "does not answer");
         assert_found(&wrong, "relay, turn_urls", "warning", "turn:127.0.0.1:1");
         assert_found(&wrong, "trunk, Carrier", "warning", "");
         assert_found(&wrong, "dispatch", "warning", "is paused since");

@@ -2,7 +2,7 @@
 use super::an_event_is_delivered::one_event;
 use crate::{
     on_both,
-    world::{Backend, Proxy, Receiver, Tenant, World, minutes, run, seconds},
+    world::{Backend, Proxy, Receiver, Tenant, World, awaited, minutes, run, seconds},
 };
 use actors::leases::Of;
 use entities::{delivery, session, values::Moment};
@@ -136,10 +136,9 @@ async fn ready(world: &World) -> (u16, Value) {
 }
 
 async fn until_ready(world: &World) {
-    // A commit is tried every second; the scenario's own time ends what never comes.
-    while ready(world).await != (200, json!("ok")) {
-        tokio::task::yield_now().await;
-    }
+    // A commit is tried every second.
+    let is_ready = async || (ready(world).await == (200, json!("ok"))).then_some(());
+    awaited("the service is ready", is_ready).await;
 }
 
 /// A transaction of the writer that hangs until it is told to go on.
@@ -217,12 +216,7 @@ impl LateOnce {
             let clock = world.clock.clone();
             async move { clock.advance(seconds(5)).await }
         });
-        let key = loop {
-            if let Some(key) = calls.sessions().pop() {
-                break key;
-            }
-            tokio::task::yield_now().await;
-        };
+        let key = awaited("a call is decided", async || calls.sessions().pop()).await;
         let first = calls.leg(key.id).unwrap();
         world.clock.set(world.clock.now().plus_seconds(60));
         let is_back = async || {
@@ -231,9 +225,8 @@ impl LateOnce {
         };
         let stall = stall.until(world, is_back).await;
         // Each intent has a leg of its own.
-        while calls.leg(key.id).is_none_or(|leg| Arc::ptr_eq(&leg, &first)) {
-            tokio::task::yield_now().await;
-        }
+        let is_another = async || calls.leg(key.id).filter(|leg| !Arc::ptr_eq(leg, &first));
+        awaited("the call has another leg", is_another).await;
         LateOnce {
             campaign,
             stall,
@@ -350,9 +343,8 @@ on_both! {
             let clock = world.clock.clone();
             async move { clock.advance(seconds(5)).await }
         });
-        while world.deps().calls.count() == 0 {
-            tokio::task::yield_now().await;
-        }
+        let is_decided = async || (world.deps().calls.count() > 0).then_some(());
+        awaited("a call is decided", is_decided).await;
         let planned = world.clock.now();
         world.clock.set(planned.plus_seconds(60));
         stall.end().await;

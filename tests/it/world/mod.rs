@@ -65,7 +65,12 @@ use entities::{
 use reqwest::{Method, StatusCode};
 use runtime::clock::Clock;
 use serde_json::{Value, json};
-use std::{cell::Cell, net::TcpListener, sync::OnceLock, time::Duration};
+use std::{
+    cell::Cell,
+    net::TcpListener,
+    sync::OnceLock,
+    time::{Duration, Instant},
+};
 
 /// Real time for one scenario, on a slow machine with many tests at once; more where it is repeated by hand.
 fn limit() -> Duration {
@@ -74,6 +79,21 @@ fn limit() -> Duration {
         .and_then(|text| text.parse().ok());
     Duration::from_secs(300 + 2 * races.unwrap_or(0))
 }
+
+/// Lets others run until it is there, and names what never came.
+pub async fn awaited<T>(what: &str, mut look: impl AsyncFnMut() -> Option<T>) -> T {
+    let begun = Instant::now();
+    loop {
+        if let Some(found) = look().await {
+            return found;
+        }
+        assert!(begun.elapsed() < AWAITED, "it did not come to this: {what}");
+        tokio::task::yield_now().await;
+    }
+}
+
+/// The longest wait for one thing, in real time: less than a whole scenario has.
+const AWAITED: Duration = Duration::from_secs(120);
 
 /// When clocks begin: a Tuesday, 08:00 in New York.
 const BEGINS: &str = "2027-03-02T13:00:00Z";

@@ -1,6 +1,7 @@
 //! Messages that stand ready as sound: made ahead, so that whoever must hear one needs neither a model nor a provider. A file each, by
 //! what is said in it, in which language and by which voice. They are the operator's and the workspaces' own words, and are not sealed.
 use crate::sound::Pcm;
+use runtime::supervise::join_text;
 use sha2::{Digest, Sha256};
 use std::{
     fmt,
@@ -71,7 +72,7 @@ impl Messages {
     pub async fn sweep(&self, unread_for: Duration) -> io::Result<()> {
         let folder = self.0.clone();
         let swept = tokio::task::spawn_blocking(move || sweep(&folder, unread_for)).await;
-        swept.map_err(io::Error::other)?
+        swept.map_err(|error| io::Error::other(join_text(error)))?
     }
 
     /// Whole or not at all. An empty one is not kept.
@@ -83,7 +84,7 @@ impl Messages {
             return Err(io::Error::other("a message is empty, or longer than one may be"));
         }
         let written = tokio::task::spawn_blocking(move || write(&folder, &file, &bytes)).await;
-        written.map_err(io::Error::other)?
+        written.map_err(|error| io::Error::other(join_text(error)))?
     }
 }
 

@@ -17,6 +17,7 @@ use bytes::Bytes;
 use entities::boxed;
 use object_store::{GetOptions, GetRange, ObjectStore, ObjectStoreExt, path::Path as ObjectPath};
 use place::Place;
+use runtime::supervise::join_text;
 use seal::{HEADER, Keys, Opener, Sealer, plain_size};
 use std::{fmt, ops::Range, sync::Arc};
 use uuid::Uuid;
@@ -257,7 +258,7 @@ async fn next_part(mut sealer: Sealer) -> Result<(Vec<u8>, Sealer)> {
 
 async fn off_thread<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T> {
     let done = tokio::task::spawn_blocking(work).await;
-    done.map_err(|error| Failure::Store(format!("the work on a recording stopped: {error}")))
+    done.map_err(|error| Failure::Store(format!("the work on a recording stopped: {}", join_text(error))))
 }
 
 /// `<tenant id>/<recording id>.wav`, `<tenant id>/<sample id>.sample` or `<tenant id>/<file id>.evidence`, ids in lower case, and nothing

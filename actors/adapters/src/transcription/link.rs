@@ -12,7 +12,7 @@ use tokio_tungstenite::tungstenite::{Error, Message, Utf8Bytes};
 const TO_SEND: usize = 1_024;
 /// Messages that wait to be read, of 1 MiB at most.
 const TO_READ: usize = 8;
-/// The provider has that long to take a message, and to say good-bye.
+/// The provider has that long to take a message, and to say goodbye.
 const SENDING: Duration = Duration::from_secs(5);
 
 /// Dropping it closes the socket, behind what waits to be sent.

@@ -304,7 +304,7 @@ impl Session {
         tracing::debug!(provider = self.wire.name, %error, "a transcription's connection broke");
     }
 
-    /// Says good-bye, and closes.
+    /// Says goodbye, and closes.
     fn leave(&mut self) {
         if let (Way::Open(link), Some(farewell)) = (&self.way, self.dialect.farewell()) {
             // It is closed behind it, or instead.

@@ -73,7 +73,7 @@ impl ToolSet {
                 &[],
             ));
         }
-        tools.push(tool(END, "End the call. Say good-bye first.", json!({}), &[]));
+        tools.push(tool(END, "End the call. Say goodbye first.", json!({}), &[]));
         if !self.dispositions.is_empty() {
             let codes: Vec<&str> = self.dispositions.iter().map(|one| &*one.code).collect();
             tools.push(tool(

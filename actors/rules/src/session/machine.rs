@@ -14,7 +14,7 @@
 //! of it has begun when it was picked up.
 //!
 //! A talk takes one of five courses: it is talked, a message is left to a machine, somebody else is called to take over, somebody
-//! else has taken over while we carry both sides, or the agent is saying good-bye because the other side wants no more calls or no
+//! else has taken over while we carry both sides, or the agent is saying goodbye because the other side wants no more calls or no
 //! recording.
 mod aftermath;
 mod answered;

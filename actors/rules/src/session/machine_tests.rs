@@ -824,7 +824,7 @@ fn out_of_the_talk() -> Vec<Line> {
         (&["talking"], Tick, 42, Unchanged),
         (&["talking"], Tick, 43, To("Completed, SilenceTimeout by System", SPOKEN)),
 
-        // a good-bye takes 15 s at most; a message, as long as any call
+        // a goodbye takes 15 s at most; a message, as long as any call
         (LEAVING, Tick, 29, Unchanged),
         (&["opting out"], Tick, 30, To("Completed, OptOut by System", SPOKEN)),
         (&["refusing"], Tick, 30, To("Completed, ConsentRefused by System", SPOKEN)),

@@ -62,7 +62,7 @@ async fn only_what_is_settled_is_screened() {
 }
 
 /// What was said during the agent's words and answers nothing counts before the next of them, before what the brain wants done,
-/// and during the good-bye.
+/// and during the goodbye.
 #[tokio::test]
 async fn what_nobody_listened_to_is_screened() {
     let aside = |stage: &Stage| {

@@ -248,7 +248,7 @@ function WhichRules({ campaign }) {
   const loaded = useLoad(async () => {
     const [agent, sample] = await Promise.all([agentOf(campaign), sampleOf(campaign)]);
     return { agent, sample };
-  }, [id, channel, speaks, total > 0]);
+  }, [id, channel, speaks, total]);
   const isBinding = place.value.env === 'live' || campaign.sandbox_law === 'enforce';
   return html`
     <details open=${isBinding}><summary>${words.compliance.law.ofCampaign}</summary>

@@ -74,7 +74,7 @@ fn script(words: &[&str]) -> Value {
     json!({ "sandbox": { "script": steps } })
 }
 
-/// An agent that asks these one after the other, then says good-bye.
+/// An agent that asks these one after the other, then says goodbye.
 fn asks(questions: &[&str]) -> Value {
     let replies: Vec<Value> = questions.iter().map(|words| json!({ "say": words })).collect();
     json!({ "mode": "scripted", "replies": replies })

@@ -11,7 +11,7 @@ use crate::{
         neighbours::all_reports,
         the_database_fails::behind_a_proxy,
     },
-    world::{Tenant, World, minutes, reassigned_server::ReassignedServer, seconds, twilio::Twilio},
+    world::{Tenant, World, awaited, minutes, reassigned_server::ReassignedServer, seconds, twilio::Twilio},
 };
 use actors::leases::Of;
 use entities::{
@@ -350,9 +350,8 @@ on_both! {
         let begun = tenant.api.delete("/v1/people?phone_number=%2B15002340000").await.ok();
         let path = format!("/v1/people/erasures/{}", id_of(&begun));
         // It has noted that it has begun, and waits for the first contacts.
-        while of(&tenant, &path, "status").await != "running" {
-            tokio::task::yield_now().await;
-        }
+        let is_running = async || (of(&tenant, &path, "status").await == "running").then_some(());
+        awaited("the erasure has begun", is_running).await;
         world.fail_next_commits(1);
         for connection in held {
             connection.rollback().await.unwrap();

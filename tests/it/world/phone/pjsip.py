@@ -372,7 +372,7 @@ def main():
         except queue.Empty:
             continue
         if line is None:
-            # Whoever had us is gone: no good-bye, and none is owed.
+            # Whoever had us is gone: no goodbye, and none is owed.
             os._exit(0)
         asked = json.loads(line)
         if asked["do"] == "quit":

@@ -36,7 +36,7 @@ const QUEUE: usize = 256;
 const UNREAD_BYTES: usize = super::MESSAGE_LIMIT;
 /// Between two signs of life while nothing is read.
 const SIGN_OF_LIFE: Duration = Duration::from_secs(5);
-/// The provider has that long to say good-bye.
+/// The provider has that long to say goodbye.
 const FAREWELL: Duration = Duration::from_secs(2);
 
 /// Dropping it closes the socket.

@@ -27,7 +27,7 @@ use entities::boxed;
 use folder::Refused;
 use line::Line;
 use message::Message;
-use runtime::clock::Clock;
+use runtime::{clock::Clock, supervise::join_text};
 use space::Space;
 use std::{
     collections::HashMap,
@@ -245,7 +245,7 @@ impl Spools {
                 let _permit = permit;
                 work()
             });
-            done.await.map_err(|error| error.to_string())?
+            done.await.map_err(join_text)?
         };
         self.within(done).await
     }

@@ -4,6 +4,7 @@
 //! inherits from us could hold secrets.
 use super::{Speaker, wave};
 use entities::boxed;
+use runtime::supervise::join_text;
 use std::{
     env, io,
     path::{Path, PathBuf},
@@ -96,7 +97,7 @@ impl Program {
             }
         };
         let parsed = tokio::task::spawn_blocking(move || wave::parse(&wav, rate)).await;
-        parsed.map_err(|error| error.to_string())?
+        parsed.map_err(join_text)?
     }
 
     async fn espeak(&self, text: &str, language: &str, who: Speaker) -> Result<Vec<u8>, String> {

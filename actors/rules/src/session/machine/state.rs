@@ -81,7 +81,7 @@ pub enum CallMode {
         to: E164,
         since: Moment,
     },
-    /// The agent says good-bye; the call ends for that reason, by then at the latest.
+    /// The agent says goodbye; the call ends for that reason, by then at the latest.
     Leaving {
         reason: EndReason,
         by: Moment,

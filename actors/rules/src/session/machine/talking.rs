@@ -17,7 +17,7 @@ impl ActiveCall {
         }
     }
 
-    /// Why the agent is saying good-bye, or has gone: whatever ends the call then, that is its reason.
+    /// Why the agent is saying goodbye, or has gone: whatever ends the call then, that is its reason.
     pub(super) fn farewell(&self) -> Option<EndReason> {
         match &self.mode {
             CallMode::Leaving { reason, .. } => Some(*reason),

@@ -47,7 +47,7 @@ pub(super) fn called_off(session: &Session, was: &CallMode) -> Option<Effect> {
 }
 
 impl ActiveCall {
-    /// The agent says good-bye; answers the course before. Whoever talks with somebody else by now has said it before that, and
+    /// The agent says goodbye; answers the course before. Whoever talks with somebody else by now has said it before that, and
     /// talks on.
     fn take_leave(&mut self, call: &Row, reason: EndReason, now: Moment) -> CallMode {
         if matches!(self.mode, CallMode::Bridged { .. }) {
