@@ -134,12 +134,28 @@ fn ask(deps: &Deps, tenant: TenantId, name: &str) {
 }
 
 async fn ask_all(deps: &Deps, tenant: TenantId, name: &str, register: &OfRegister) -> Result<()> {
+    let mut any = false;
+    let done = ask_in_batches(deps, tenant, (name, register), &mut any).await;
+    // Also after a failure: somebody may wait for what was answered before it.
+    if any {
+        let hint = Hint::CampaignsChanged(tenant);
+        deps.router.perform(vec![hint.into()]);
+    }
+    done
+}
+
+/// `any`: some was written down. The same, for reassigned numbers: `asking::ask_in_batches`.
+async fn ask_in_batches(
+    deps: &Deps,
+    tenant: TenantId,
+    (name, register): (&str, &OfRegister),
+    any: &mut bool,
+) -> Result<()> {
     let Some(service) = register.service() else {
         return Ok(());
     };
-    let mut any = false;
     loop {
-        any |= write_down(deps, tenant, register).await?;
+        *any |= write_down(deps, tenant, register).await?;
         // For each batch anew: who has few questions does not wait for who has many.
         let Ok(one_of_few) = register.at_once.acquire().await else {
             break;
@@ -168,10 +184,6 @@ async fn ask_all(deps: &Deps, tenant: TenantId, name: &str, register: &OfRegiste
         };
         count(name, "answered");
         register.answered(tenant, rows(deps, (tenant, name), (some, answers), asked_at));
-    }
-    if any {
-        let hint = Hint::CampaignsChanged(tenant);
-        deps.router.perform(vec![hint.into()]);
     }
     Ok(())
 }
