@@ -212,7 +212,7 @@ fn said_again(
     }
 }
 
-/// Says the entry that the person has opted out later than they do now? A wall clock was ahead by mistake then. What it says stays, for of
+/// Does the entry claim an opt-out later than now? A wall clock was ahead by mistake then. What it says stays, for of
 /// two moments the later one protects; but it does not tell how long ago that was.
 fn is_dated_ahead(entry: &Model, said_at: Option<Moment>) -> bool {
     let ahead = |(before, now): (Moment, Moment)| before > now.plus(SAME);

@@ -94,7 +94,7 @@ pub fn start(deps: &Deps, keys_used: KeysUsed) {
                     Ok(true) => reconcile(&deps).await,
                     watched => watched.map(drop),
                 };
-                beat(&deps).await.and(watched).and(flushed)
+                all([beat(&deps).await, watched, flushed])
             }
         },
     );
@@ -110,9 +110,8 @@ pub fn start(deps: &Deps, keys_used: KeysUsed) {
         retention::installation::prune(&deps).await
     });
     every(deps, WATCH_EVERY, "watching registers", |deps| async move {
-        registers::watch::watch(&deps)
-            .await
-            .and(registers::watch::sweep(&deps).await)
+        let watched = registers::watch::watch(&deps).await;
+        all([watched, registers::watch::sweep(&deps).await])
     });
     every(deps, RETAIN_EVERY, "pruning of workspaces", |deps| async move {
         retention::workspaces::prune(&deps).await
@@ -123,9 +122,19 @@ pub fn start(deps: &Deps, keys_used: KeysUsed) {
         "signing and pruning of the record",
         |deps| async move {
             let signed = attempts::heads::sign(&deps).await;
-            attempts::retention::prune(&deps).await.and(signed)
+            all([attempts::retention::prune(&deps).await, signed])
         },
     );
+}
+
+/// Of several things that were done whatever became of the others: the first failure. The others are only in the log.
+fn all<const N: usize>(done: [Result<()>; N]) -> Result<()> {
+    let mut failures = done.into_iter().filter_map(Result::err);
+    let first = failures.next();
+    for error in failures {
+        tracing::warn!(%error, "a part of the recurring work failed");
+    }
+    first.map_or(Ok(()), Err)
 }
 
 fn every<F, Fut>(deps: &Deps, period: Duration, what: &'static str, work: F)

@@ -21,7 +21,7 @@ use rules::{
     eligibility::{ContactRecord, RING_TIMEOUT_SECONDS},
     hours::{self, LawHours},
     law::{
-        Asked as AskedRule, GateKind, Judged, Judgement, Law, LegalRecord, LegalTerms, Verdict, Whom,
+        Asked as AskedRule, GateKind, Judged, Judgement, Law, LegalRecord, LegalTerms, Verdict, Whom, by_the_later,
         facts::{AbandonmentFact, IdentityFact, RestFact},
         record::AttemptBody,
     },
@@ -254,15 +254,19 @@ pub async fn bind_guest(deps: &Deps, row: &mut session::Model, country: Country,
 
 /// Errors: the first rule that never allows it, or that lets nobody through until somebody mends what it wants of whoever calls; and what
 /// to do. What only time or an answer that is awaited keeps back is asked for later. Hours and caps have answers of their own.
-pub fn permits(legal: &LegalTerms, (judged, judgement): (&Judged, &Judgement), is_for_later: bool) -> Result<()> {
+pub fn permits(
+    legal: &LegalTerms,
+    (judged, judgement): (&Judged, &Judgement),
+    (is_for_later, behind_ms): (bool, i64),
+) -> Result<()> {
+    // An answer that is too old by either clock is awaited anew.
+    let facts = by_the_later(&judged.facts, behind_ms);
     let bars = |asked: &&AskedRule| match (asked.verdict, asked.kind) {
         (Verdict::Never, GateKind::Rest | GateKind::Caps | GateKind::Hours) => false,
         (Verdict::Never, _) => true,
         (Verdict::Wait(None), GateKind::CallerId | GateKind::Disclosure | GateKind::Ring) => true,
         // A copy that is fresh now may be stale then, and the other way round.
-        (Verdict::Wait(None), GateKind::Register) => {
-            !is_for_later && !legal.law.awaits_answer(&asked.rule, &judged.facts)
-        }
+        (Verdict::Wait(None), GateKind::Register) => !is_for_later && !legal.law.awaits_answer(&asked.rule, &facts),
         _ => false,
     };
     let Some(asked) = judgement.asked.iter().find(bars) else {

@@ -138,12 +138,11 @@ pub async fn has_evidence(db: &Connection, tenant: TenantId, voice_id: &str) -> 
     Ok(found.is_none_or(|row| row.consent.is_some()))
 }
 
-/// Who has made it, also of one that was deleted since.
+/// One that may have been deleted since, of either environment.
 #[boxed]
-pub async fn maker(db: &Connection, tenant: TenantId, id: VoiceId) -> Result<Maker> {
+pub async fn of_ever(db: &Connection, tenant: TenantId, id: VoiceId) -> Result<Option<Model>> {
     let found = Entity::find_by_id(id).filter(Column::TenantId.eq(tenant));
-    let found = found.one(db).await?.ok_or(Error::NotFound("voice"))?;
-    Ok(found.provider)
+    Ok(found.one(db).await?)
 }
 
 /// For what follows its deletion.

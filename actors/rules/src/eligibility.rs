@@ -8,7 +8,7 @@
 //! | `credits` | waits |
 //! | `not_before` | waits until then |
 //! | `caps` | waits until the cap, or the rest that the law gives, allows it; skipped as `daily_cap_reached` if that is never, or not wanted |
-//! | `purpose` | skipped as `dnc_blocked`: the law forbids it there, or the pack does not know the place |
+//! | `purpose` | skipped as `dnc_blocked`: the law forbids it there, or the pack does not know the place; waits where a rule begins or ends by one of two clocks only |
 //! | `consent` | skipped as `dnc_blocked`: none that the law asks for; waits while that depends on a register that has not answered |
 //! | `register` | skipped as `dnc_blocked` if the register has the number; waits while the register is missing, stale or has not answered |
 //! | `reassigned` | skipped as `dnc_blocked` if it is somebody else's now; waits until that is known |

@@ -18,14 +18,16 @@ use std::time::Duration;
 const MOST: usize = 500;
 /// Chains that are looked at by one statement.
 const PAGE: u64 = 200;
-/// Slices of one chain in one run: a backlog is worked off over some runs, and keeps no other chain waiting.
-const SLICES: usize = 2_000;
+/// Slices of one chain in its turn, and its turns in one run: a backlog is worked off over some runs, and keeps no other chain waiting.
+const TURN: usize = 20;
+const TURNS: usize = 100;
+/// Slices of all chains in one run.
+const MOST_SLICES: usize = 20_000;
 /// An export is there for so long.
 pub const KEEP_EXPORTS: Duration = Duration::from_secs(30 * 24 * 3600);
 const LONGEST_YEAR: Duration = Duration::from_secs(366 * 24 * 3600);
-/// Exports that go in one run, and failures after which the store counts as away.
+/// Exports that go in one run: of those whose time has come, and as many of those that nobody may find any more.
 const EXPORTS: u64 = 100;
-const FAILURES: usize = 5;
 
 #[boxed]
 pub async fn prune(deps: &Deps) -> Result<()> {
@@ -40,30 +42,77 @@ pub async fn prune(deps: &Deps) -> Result<()> {
     let old = times.earlier().minus(KEEP_EXPORTS);
     let old = compliance_export::ended_before(db, deps.share(), old, EXPORTS).await?;
     failure = failure.or(discard(deps, old).await.err());
-    let before = times.earlier().minus(deps.limits.retention.compliance);
-    let mut after = None;
+    let mut run = Run {
+        deps,
+        before: times.earlier().minus(deps.limits.retention.compliance),
+        earlier: times.earlier(),
+        left: MOST_SLICES,
+        failure,
+    };
+    let (mut after, mut busy) = (None, Vec::new());
     loop {
         let page = chain::all_after(db, deps.share(), after, PAGE).await?;
         let Some(last) = page.last().map(|end| end.tenant_id) else {
-            return failure.map_or(Ok(()), Err);
+            break;
         };
         for end in &page {
-            let mut slices = Slices::new(MOST);
-            let owner = (end.tenant_id, end.env);
-            for _ in 0..SLICES {
-                match slice(deps, &mut slices, owner, (before, times.earlier())).await {
-                    Ok(true) => {}
-                    Ok(false) => break,
-                    // The database does not answer: nor would it for the others.
-                    Err(error @ Error::Unavailable(_)) => return Err(error),
-                    Err(error) => {
-                        failure.get_or_insert(error);
-                        break;
-                    }
-                }
+            let mut chain = Chain {
+                owner: (end.tenant_id, end.env),
+                slices: Slices::new(MOST),
+            };
+            if run.turn(&mut chain).await? {
+                busy.push(chain);
             }
         }
         after = Some(last);
+    }
+    for _ in 1..TURNS {
+        let mut still = Vec::new();
+        for mut chain in busy {
+            if run.turn(&mut chain).await? {
+                still.push(chain);
+            }
+        }
+        busy = still;
+    }
+    run.failure.map_or(Ok(()), Err)
+}
+
+/// One look at all chains.
+struct Run<'a> {
+    deps: &'a Deps,
+    before: Moment,
+    earlier: Moment,
+    /// Slices that may still go.
+    left: usize,
+    /// The first: it keeps no other chain from its turn.
+    failure: Option<Error>,
+}
+
+struct Chain {
+    owner: (TenantId, Env),
+    slices: Slices,
+}
+
+impl Run<'_> {
+    /// Removes what a chain has to lose, as much as it may at once; may there be more?
+    async fn turn(&mut self, chain: &mut Chain) -> Result<bool> {
+        for _ in 0..TURN {
+            if self.left == 0 {
+                return Ok(false);
+            }
+            match slice(self.deps, &mut chain.slices, chain.owner, (self.before, self.earlier)).await {
+                Ok(true) => self.left -= 1,
+                Ok(false) => return Ok(false),
+                // The database does not answer: nor would it for the others.
+                Err(error @ Error::Unavailable(_)) => return Err(error),
+                Err(error) => {
+                    self.failure.get_or_insert(error);
+                    return Ok(false);
+                }
+            }
+        }
+        Ok(true)
     }
 }
 
@@ -121,12 +170,10 @@ fn is_kept_longer(law: &Law, row: &attempt::Model, now: Moment) -> bool {
 
 /// Removes these exports with their files. One that the store does not let go keeps neither the others nor the record's own rows.
 async fn discard(deps: &Deps, exports: Vec<compliance_export::Model>) -> Result<()> {
-    let mut failures = Vec::new();
+    let mut failure = None;
     for export in exports {
-        failures.extend(super::exports::discard(deps, &export).await.err());
-        if failures.len() >= FAILURES {
-            break;
-        }
+        let done = super::exports::discard(deps, &export).await;
+        failure = failure.or(done.err());
     }
-    failures.into_iter().next().map_or(Ok(()), Err)
+    failure.map_or(Ok(()), Err)
 }

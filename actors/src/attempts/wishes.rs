@@ -45,7 +45,7 @@ pub fn opted_out(deps: &Deps, entry: &dnc::Model, words: Option<String>) -> Resu
     record(subject, &body, Some(&content))
 }
 
-/// Under what it is on record that somebody has come onto the do-not-call list.
+/// The attempt id under which an entry of the do-not-call list is recorded.
 pub fn of_entry(entry: &dnc::Model) -> AttemptId {
     AttemptId(entry.session_id.map_or(entry.id.0, |session| session.0))
 }

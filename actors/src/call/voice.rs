@@ -7,6 +7,7 @@ use adapters::{
 use entities::{
     Error, Result, boxed,
     ids::{TenantId, VoiceId},
+    values::Moment,
     voice::{self, Maker, Status},
 };
 
@@ -47,15 +48,27 @@ pub async fn cast(deps: &Deps, tenant: TenantId, voice_id: &str, language: &str)
     Ok(deps.providers.speech.cast(voice_id, clone.as_deref(), language))
 }
 
-/// What the provider calls a clone that can be spoken with. The sandbox's can not: nobody has them; nor can one of which nothing shows
-/// that its speaker agrees.
+/// What the provider calls a clone that can be spoken with.
 async fn at_provider(deps: &Deps, tenant: TenantId, id: VoiceId) -> Result<Option<String>> {
     match voice::load(&deps.db.read, tenant, id).await {
-        Ok(row) => match (row.status, row.provider) {
-            (Status::Ready, Maker::Elevenlabs) => Ok(row.provider_voice_id.filter(|_| row.consent.is_some())),
-            (Status::Pending | Status::Training | Status::Failed, _) | (Status::Ready, Maker::Sandbox) => Ok(None),
-        },
-        Err(Error::NotFound(_)) => Ok(None),
+        Ok(row) if can_speak(&row) => Ok(row.provider_voice_id),
+        Ok(_) | Err(Error::NotFound(_)) => Ok(None),
         Err(error) => Err(error),
     }
+}
+
+/// The sandbox's can not: nobody has them; nor can one of which nothing shows that its speaker agrees.
+fn can_speak(row: &voice::Model) -> bool {
+    match (row.status, row.provider) {
+        (Status::Ready, Maker::Elevenlabs) => row.consent.is_some(),
+        (Status::Pending | Status::Training | Status::Failed, _) | (Status::Ready, Maker::Sandbox) => false,
+    }
+}
+
+/// Was a clone spoken with in a call of that moment? It may have been deleted since: it has spoken all the same.
+#[boxed]
+pub async fn has_spoken(deps: &Deps, tenant: TenantId, id: VoiceId, begun: Moment) -> Result<bool> {
+    let row = voice::of_ever(&deps.db.read, tenant, id).await?;
+    let was_there = |row: &voice::Model| row.deleted_at.is_none_or(|at| begun < at);
+    Ok(row.is_some_and(|row| can_speak(&row) && was_there(&row)))
 }

@@ -1,4 +1,4 @@
-//! Consents: taking them down, taking them back and, when the law wants them no longer, deleting them.
+//! Consents: taking them down, taking them back and, when the law no longer requires them to be kept, deleting them.
 pub mod files;
 pub mod recordings;
 
@@ -15,9 +15,13 @@ use entities::{
 use rules::{
     barred::{Entry, Whom},
     commit::Commit,
-    consent::{Accepted, MOST_OF_A_PERSON, is_taken_back, kept},
+    consent::{
+        Accepted, MOST_OF_A_PERSON, kept,
+        taken_back::{Given, TakenBack, check_not_revoked, given, people},
+    },
     law::record::Person,
 };
+use std::collections::HashSet;
 
 /// Stores one. Answers it and whether it is new: the same facts are the same consent.
 #[boxed]
@@ -32,7 +36,7 @@ pub async fn give(deps: &Deps, accepted: Accepted) -> Result<(Model, bool)> {
                     check_not_revoked(&known)?;
                     return Ok(((known, false), Commit::default()));
                 }
-                check_not_taken_back(db, &accepted.row).await?;
+                taken_back(db, owner, &[&accepted.row]).await?.check(&accepted.row)?;
                 check_recording(db, &accepted.row).await?;
                 check_room(db, owner, &accepted.row).await?;
                 let mut commit = Commit::default();
@@ -44,59 +48,27 @@ pub async fn give(deps: &Deps, accepted: Accepted) -> Result<(Model, bool)> {
         .await
 }
 
-/// What was taken back is not brought back by whoever enters it again.
-pub(crate) fn check_not_revoked(known: &Model) -> Result<()> {
-    match known.revoked_at {
-        None => Ok(()),
-        Some(_) => Err(Error::InvalidState {
-            kind: "consent",
-            state: "revoked",
-            command: "be recorded again",
-            hint: TAKEN_BACK,
-        }),
-    }
-}
-
-/// The same of one that is not that one to the letter.
-pub(crate) async fn check_not_taken_back(db: &Connection, row: &Model) -> Result<()> {
-    for person in people(row) {
-        let (mut after, mut pages) = (None, 0);
+/// What the people of these consents have taken back of the same sellers' ones: read once for all of them.
+#[boxed]
+pub(crate) async fn taken_back(db: &Connection, owner: (TenantId, Env), rows: &[&Model]) -> Result<TakenBack> {
+    let mut taken_back = TakenBack::default();
+    let people: HashSet<Address> = rows.iter().flat_map(|row| people(row)).collect();
+    let people: Vec<Address> = people.into_iter().collect();
+    let who = consent::who_took_back(db, owner, &people).await?;
+    let wanted: HashSet<Given> = rows.iter().flat_map(|row| given(row)).collect();
+    for given in wanted.intersection(&who) {
+        let mut after = None;
         loop {
-            let others = consent::taken_back(db, row, &person, after).await?;
-            if is_taken_back(row, &others) {
-                return Err(Error::InvalidState {
-                    kind: "consent",
-                    state: "revoked",
-                    command: "be recorded",
-                    hint: TAKEN_BACK,
-                });
-            }
-            pages += 1;
-            match others.last() {
-                Some(last) if others.len() as u64 >= consent::TAKEN_BACK_AT_ONCE => after = Some(last.id),
+            let page = consent::taken_back(db, owner, (&given.0, &given.1), after).await?;
+            let is_read = page.iter().all(|(_, withdrawals)| taken_back.note(given, withdrawals));
+            match page.last() {
+                Some((last, _)) if is_read && page.len() as u64 >= consent::TAKEN_BACK_AT_ONCE => after = Some(*last),
                 Some(_) | None => break,
-            }
-            if pages >= MOST_PAGES {
-                return Err(too_many_taken_back());
             }
         }
     }
-    Ok(())
+    Ok(taken_back)
 }
-
-/// Pages of what a person has taken back that are looked through for one new consent: unseen none of it is forgotten.
-const MOST_PAGES: u64 = 100;
-
-fn too_many_taken_back() -> Error {
-    let most = MOST_PAGES * consent::TAKEN_BACK_AT_ONCE;
-    Error::PlanLimit(format!(
-        "this person has taken back {most} consents to this seller or more, too many to look through for one that is new: delete those that \
-         the law wants no longer"
-    ))
-}
-
-const TAKEN_BACK: &str =
-    "the person has taken back since what they gave to this seller: only a consent that was given later is another one";
 
 pub(crate) async fn check_recording(db: &Connection, row: &Model) -> Result<()> {
     let Some(id) = row.recording_id else { return Ok(()) };
@@ -116,7 +88,8 @@ pub(crate) async fn check_recording(db: &Connection, row: &Model) -> Result<()> 
 }
 
 async fn check_room(db: &Connection, owner: (TenantId, Env), row: &Model) -> Result<()> {
-    let found = consent::of_people(db, owner, &people(row)).await?;
+    let people: Vec<Address> = people(row).collect();
+    let found = consent::of_people(db, owner, &people).await?;
     match found.values().any(|consents| consents.len() >= MOST_OF_A_PERSON) {
         false => Ok(()),
         true => Err(too_many()),
@@ -127,15 +100,6 @@ pub(crate) fn too_many() -> Error {
     Error::PlanLimit(format!(
         "this person has {MOST_OF_A_PERSON} consents that are not revoked: revoke those that are no longer needed"
     ))
-}
-
-/// Whose it is.
-pub(crate) fn people(row: &Model) -> Vec<Address> {
-    let number = row.phone_number.clone().map(Address::Number);
-    number
-        .into_iter()
-        .chain(row.email.clone().map(Address::Email))
-        .collect()
 }
 
 /// Somebody takes one back.

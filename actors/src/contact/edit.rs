@@ -304,6 +304,7 @@ pub async fn eligibility(deps: &Deps, target: Target) -> Result<Eligibility> {
     };
     let mut people = people(deps, &deps.db.read, whose, at.iter().cloned().collect(), now).await?;
     let legal = legal::of_campaign(deps, db, &campaign).await?;
+    let behind_ms = deps.clock.times().behind_ms();
     let mut judged = None;
     let mut record = ContactRecord::default();
     if let Some(at) = at {
@@ -311,7 +312,6 @@ pub async fn eligibility(deps: &Deps, target: Target) -> Result<Eligibility> {
         let only = (std::slice::from_ref(&asked), Unanswered::Leave);
         legal::learn(deps, owner, &legal, only, (&mut people, now)).await?;
         record = people.remove(&at).unwrap_or_default();
-        let behind_ms = deps.clock.times().behind_ms();
         let verdict = legal.judged(asked.whom(), &record, None, (now, behind_ms));
         record.judgement = legal.is_enforced.then(|| legal.by_both_clocks(&verdict, behind_ms));
         judged = Some(verdict);
@@ -326,7 +326,7 @@ pub async fn eligibility(deps: &Deps, target: Target) -> Result<Eligibility> {
         ring_ms: RING_MS,
         suspended_since: since(Reason::Suspension),
         credits_gone: since(Reason::Credits).is_some(),
-        behind_ms: deps.clock.times().behind_ms(),
+        behind_ms,
     };
     let verdicts = Rule::ALL.map(|rule| (rule, eligibility::ask(rule, &record, &calling_hours, &terms, now)));
     Ok(Eligibility {

@@ -216,8 +216,8 @@ pub async fn dial(
     Ok(Some(Dial::of(session, (agent, Some(kept)), at, commit, effects)))
 }
 
-/// What the law says of an attempt as it is committed: it was judged a moment before, by another number or moment. `behind_ms`: so far
-/// the wall clock is behind our time. `Err`: it may not be made after all. None: nobody asks.
+/// What the law says of an attempt as it is committed: it was judged a moment before, by another number or moment. `behind_ms`: how
+/// far the wall clock is behind our time. `Err`: it may not be made after all. None: nobody asks.
 pub fn judged_at(
     queue: &Queue,
     judged: Option<&Judged>,

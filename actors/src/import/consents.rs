@@ -11,7 +11,10 @@ use entities::{
 };
 use rules::{
     commit::Commit,
-    consent::{Accepted, MOST_OF_A_PERSON, Reading, accept, of_cells},
+    consent::{
+        Accepted, MOST_OF_A_PERSON, Reading, accept, of_cells,
+        taken_back::{TakenBack, check_not_revoked, people},
+    },
 };
 use serde_json::Value;
 use std::{
@@ -101,12 +104,15 @@ async fn insert(
     let owner = (key.tenant_id, key.env);
     let fingerprints: Vec<String> = read.iter().map(|(_, one)| one.row.fingerprint.clone()).collect();
     let known = consent::known(db, owner, &fingerprints).await?;
-    let people: Vec<_> = read.iter().flat_map(|(_, one)| giving::people(&one.row)).collect();
-    let standing = consent::of_people(db, owner, &people).await?;
+    let all: Vec<_> = read.iter().flat_map(|(_, one)| people(&one.row)).collect();
+    let standing = consent::of_people(db, owner, &all).await?;
     let mut counts: HashMap<String, usize> = standing
         .into_iter()
         .map(|(person, consents)| (person, consents.len()))
         .collect();
+    let rows = read.iter().map(|(_, one)| &one.row);
+    let new: Vec<&Model> = rows.filter(|row| !known.contains_key(&row.fingerprint)).collect();
+    let taken_back = giving::taken_back(db, owner, &new).await?;
     let mut written: HashSet<&str> = HashSet::new();
     let mut commit = Commit::default();
     for (line, Accepted { row, text }) in read {
@@ -115,12 +121,12 @@ async fn insert(
             continue;
         }
         let checked = match known.get(&row.fingerprint) {
-            Some(known) => giving::check_not_revoked(known).map(|()| false),
-            None => check_new(db, row, &counts).await.map(|()| true),
+            Some(known) => check_not_revoked(known).map(|()| false),
+            None => check_new(db, row, (&counts, &taken_back)).await.map(|()| true),
         };
         match checked {
             Ok(true) => {
-                for person in giving::people(row) {
+                for person in people(row) {
                     *counts.entry(person.as_str().to_owned()).or_default() += 1;
                 }
                 written.insert(row.fingerprint.as_str());
@@ -135,15 +141,19 @@ async fn insert(
     Ok(commit)
 }
 
-async fn check_new(db: &Transaction, row: &Model, counts: &HashMap<String, usize>) -> Result<()> {
+async fn check_new(
+    db: &Transaction,
+    row: &Model,
+    (counts, taken_back): (&HashMap<String, usize>, &TakenBack),
+) -> Result<()> {
     let is_full = |person: &entities::consent::Address| {
         counts
             .get(person.as_str())
             .is_some_and(|count| *count >= MOST_OF_A_PERSON)
     };
-    if giving::people(row).iter().any(is_full) {
+    if people(row).any(|person| is_full(&person)) {
         return Err(giving::too_many());
     }
-    giving::check_not_taken_back(db, row).await?;
+    taken_back.check(row)?;
     giving::check_recording(db, row).await
 }

@@ -12,11 +12,11 @@ use entities::{
 };
 use rules::{
     eligibility::ContactRecord,
-    law::{LegalTerms, Verdict},
+    law::{LegalTerms, Verdict, by_the_later},
 };
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Has registers asked that are asked over an API, about whoever may be called if they allow it.
+/// Has registers asked that are asked over an API, about whoever may be called if they allow it, and of whom they have not answered.
 pub(super) fn inquire(
     deps: &Deps,
     tenant: TenantId,
@@ -24,14 +24,22 @@ pub(super) fn inquire(
     asked: &[Asked],
     (people, now): (&mut BTreeMap<Address, ContactRecord>, Moment),
 ) {
-    let behind_ms = deps.clock.times().behind_ms();
+    let times = deps.clock.times();
+    let (behind_ms, young) = (times.behind_ms(), deps.registers.young(&deps.law, times.later()));
     let mut wanted: BTreeMap<String, BTreeSet<E164>> = BTreeMap::new();
     for (asked, record, number) in numbered(asked, people) {
+        // Mostly so: nobody needs to be judged to know that there is nothing to ask.
+        if young.have_all(&record.legal) {
+            continue;
+        }
         let judged = legal.judged(asked.whom(), record, None, (now, behind_ms));
         if judged.judgement.noes().any(|no| no.verdict == Verdict::Never) {
             continue;
         }
-        for name in deps.registers.questions_about(deps, &judged.facts) {
+        for name in deps
+            .registers
+            .questions_about(deps, &by_the_later(&judged.facts, behind_ms))
+        {
             wanted.entry(name).or_default().insert(number.clone());
         }
     }
@@ -57,9 +65,8 @@ pub(super) async fn reassigned(
             continue;
         }
         // Of the consent that it will rest on.
-        let mut facts = legal.judged(asked.whom(), record, None, (now, behind_ms)).facts;
-        // A consent is as old as the clock that shows more says.
-        facts.at = now.plus_millis(-behind_ms.min(0));
+        let judged = legal.judged(asked.whom(), record, None, (now, behind_ms));
+        let facts = by_the_later(&judged.facts, behind_ms);
         if let (Some(consent), Some(max_age_days)) = (&facts.consent, legal.law.reassigned_max_age(&facts)) {
             wanted.push(InDoubt {
                 number: number.clone(),

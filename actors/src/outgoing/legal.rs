@@ -36,8 +36,7 @@ fn starts<M: Sendable>(row: &M, now: Moment) -> Moment {
 }
 
 /// How far the wall clock is behind our time, for what starts then. What is for later is asked once more when its time has come.
-fn behind_ms(deps: &Deps, starts: Moment) -> i64 {
-    let times = deps.clock.times();
+fn behind_ms(times: Times, starts: Moment) -> i64 {
     match starts > times.ours {
         true => 0,
         false => times.behind_ms(),
@@ -46,16 +45,17 @@ fn behind_ms(deps: &Deps, starts: Moment) -> i64 {
 
 /// Errors: the first rule that does not allow it, and what to do.
 pub async fn check<M: Sendable>(deps: &Deps, row: &M) -> Result<()> {
-    let now = deps.clock.now();
-    let starts = starts(row, now);
-    let Some((terms, judged)) = judged(deps, row, starts).await? else {
+    let times = deps.clock.times();
+    let starts = starts(row, times.ours);
+    let behind_ms = behind_ms(times, starts);
+    let Some((terms, judged)) = judged(deps, row, (starts, behind_ms)).await? else {
         return Ok(());
     };
     if !terms.is_enforced {
         return Ok(());
     }
-    let judgement = terms.by_both_clocks(&judged, behind_ms(deps, starts));
-    legal::permits(&terms, (&judged, &judgement), starts > now)?;
+    let judgement = terms.by_both_clocks(&judged, behind_ms);
+    legal::permits(&terms, (&judged, &judgement), (starts > times.ours, behind_ms))?;
     for kind in [GateKind::Rest, GateKind::Caps, GateKind::Hours] {
         match (judgement.verdict_of(kind), kind) {
             (Some(Verdict::Wait(Some(until))), GateKind::Rest | GateKind::Caps) => {
@@ -103,10 +103,12 @@ impl Permission {
 
 /// What allows it; or what keeps it from being handed over.
 pub async fn of_message<M: Sendable>(deps: &Deps, row: &M) -> Result<Result<Option<Permission>, Obstacle>> {
-    let Some((terms, judged)) = judged(deps, row, deps.clock.now()).await? else {
+    let times = deps.clock.times();
+    let behind_ms = times.behind_ms();
+    let Some((terms, judged)) = judged(deps, row, (times.ours, behind_ms)).await? else {
         return Ok(Ok(None));
     };
-    let judgement = terms.by_both_clocks(&judged, deps.clock.times().behind_ms());
+    let judgement = terms.by_both_clocks(&judged, behind_ms);
     let no = judgement.first_no().filter(|_| terms.is_enforced);
     Ok(match no.map(|(asked, _)| asked.verdict) {
         Some(Verdict::Wait(_)) => Err(Obstacle::Wait(Block::Law)),
@@ -119,7 +121,11 @@ pub async fn of_message<M: Sendable>(deps: &Deps, row: &M) -> Result<Result<Opti
 }
 
 /// `None`: the service says it by itself.
-async fn judged<M: Sendable>(deps: &Deps, row: &M, at: Moment) -> Result<Option<(LegalTerms, Judged)>> {
+async fn judged<M: Sendable>(
+    deps: &Deps,
+    row: &M,
+    (at, behind_ms): (Moment, i64),
+) -> Result<Option<(LegalTerms, Judged)>> {
     let Some((terms, asked)) = terms_of(deps, row).await? else {
         return Ok(None);
     };
@@ -135,7 +141,7 @@ async fn judged<M: Sendable>(deps: &Deps, row: &M, at: Moment) -> Result<Option<
     let only = (std::slice::from_ref(&asked), Unanswered::Ask);
     legal::learn(deps, owner, &terms, only, (&mut known, now)).await?;
     let record = known.remove(&asked.address).unwrap_or_default();
-    let judged = terms.judged(asked.whom(), &record, row.shows().as_ref(), (at, behind_ms(deps, at)));
+    let judged = terms.judged(asked.whom(), &record, row.shows().as_ref(), (at, behind_ms));
     Ok(Some((terms, judged)))
 }
 

@@ -1,6 +1,9 @@
 //! What a recording says of the machine that speaks in it.
-use crate::{call::voice::builtin_of, deps::Deps};
-use adapters::{speech::Provider, voice_clone::builtin};
+use crate::{
+    call::voice::{builtin_of, has_spoken},
+    deps::Deps,
+};
+use adapters::voice_clone::builtin;
 use entities::{
     Error, Result,
     agent::{Brain, Channels, Definition},
@@ -8,7 +11,6 @@ use entities::{
     ids::VoiceId,
     recording::{Sound, Synthetic, SyntheticVoice, VoiceKind},
     session,
-    voice::{self, Maker},
 };
 use std::collections::BTreeMap;
 
@@ -46,7 +48,10 @@ pub(super) async fn of(deps: &Deps, call: &session::Model, channels: Channels, s
     };
     let of_service = match (source, id.parse::<VoiceId>()) {
         (Source::Words { .. }, _) => of_words(deps, agent.as_ref()),
-        (Source::Line, Ok(clone)) => of_clone(deps, call, clone).await?,
+        (Source::Line, Ok(clone)) => match of_clone(deps, call, clone).await? {
+            Some(cloned) => cloned,
+            None => of_hosted(deps, &id).unwrap_or_else(|| of_words(deps, agent.as_ref())),
+        },
         (Source::Line, Err(_)) => of_name(deps, id),
     };
     let (voice, service_voice) = match own {
@@ -91,45 +96,40 @@ fn of_words(deps: &Deps, agent: Option<&Definition>) -> SyntheticVoice {
     }
 }
 
-/// The clone may be gone by now; it has spoken all the same.
-async fn of_clone(deps: &Deps, call: &session::Model, id: VoiceId) -> Result<SyntheticVoice> {
-    let maker = match voice::maker(&deps.db.read, call.tenant_id, id).await {
-        Ok(maker) => Some(maker),
-        Err(Error::NotFound(_)) => None,
-        Err(error) => return Err(error),
+/// `None`: the clone could not be spoken with, so the service's own voice was heard.
+async fn of_clone(deps: &Deps, call: &session::Model, id: VoiceId) -> Result<Option<SyntheticVoice>> {
+    let Some(speaker) = &deps.providers.speech.clones else {
+        return Ok(None);
     };
-    let speaker = deps
-        .providers
-        .speech
-        .clones
-        .as_ref()
-        .filter(|_| maker == Some(Maker::Elevenlabs));
-    let own = || deps.studio.voice.name().to_owned();
-    Ok(SyntheticVoice {
+    let has_spoken = has_spoken(deps, call.tenant_id, id, call.created_at).await?;
+    Ok(has_spoken.then(|| SyntheticVoice {
         id: id.to_string(),
         kind: VoiceKind::Cloned,
-        provider: speaker.map_or_else(own, |provider| provider.kind().name().to_owned()),
-        model: speaker.and_then(Provider::model).map(str::to_owned),
-        watermark: speaker.is_some_and(Provider::says_it_marks),
+        provider: speaker.kind().name().to_owned(),
+        model: speaker.model().map(str::to_owned),
+        watermark: speaker.says_it_marks(),
+    }))
+}
+
+/// As [`Speech::cast`](adapters::speech::Speech::cast) has it: the speech provider's voice of that name or its first one; none without a
+/// provider, and of those that are built in.
+fn of_hosted(deps: &Deps, id: &str) -> Option<SyntheticVoice> {
+    let provider = deps.providers.speech.provider.as_ref();
+    let provider = provider.filter(|_| !id.starts_with("builtin:"))?;
+    let voice = provider.voice(id).or_else(|| provider.voices().first())?;
+    Some(SyntheticVoice {
+        id: voice.id.clone(),
+        kind: VoiceKind::Provider,
+        provider: provider.kind().name().to_owned(),
+        model: provider.model().map(str::to_owned),
+        watermark: provider.says_it_marks(),
     })
 }
 
-/// As [`Speech::cast`](adapters::speech::Speech::cast) has it: the speech provider's voice of that name or its first one; without a provider,
-/// and of those that are built in, this machine's. A realtime provider's own voice is heard from nobody else.
+/// The same, and this machine's where there is none. A realtime provider's own voice is heard from nobody else.
 fn of_name(deps: &Deps, id: String) -> SyntheticVoice {
-    let provider = deps.providers.speech.provider.as_ref();
-    let hosted = provider.filter(|_| !id.starts_with("builtin:")).and_then(|provider| {
-        let voice = provider.voice(&id).or_else(|| provider.voices().first())?;
-        Some((provider, voice))
-    });
-    if let Some((provider, voice)) = hosted {
-        return SyntheticVoice {
-            id: voice.id.clone(),
-            kind: VoiceKind::Provider,
-            provider: provider.kind().name().to_owned(),
-            model: provider.model().map(str::to_owned),
-            watermark: provider.says_it_marks(),
-        };
+    if let Some(hosted) = of_hosted(deps, &id) {
+        return hosted;
     }
     let own = builtin_of(deps, &id).filter(|voice| !voice.is_provided());
     SyntheticVoice {

@@ -131,13 +131,24 @@ fn ask(deps: &Deps, tenant: TenantId) {
 }
 
 async fn ask_all(deps: &Deps, tenant: TenantId) -> Result<()> {
+    let mut any = false;
+    let done = ask_in_batches(deps, tenant, &mut any).await;
+    // Also after a failure: somebody may wait for what was answered before it.
+    if any {
+        let hint = Hint::CampaignsChanged(tenant);
+        deps.router.perform(vec![hint.into()]);
+    }
+    done
+}
+
+/// `any`: some was written down. The same, for registers: `over_api::ask_in_batches`.
+async fn ask_in_batches(deps: &Deps, tenant: TenantId, any: &mut bool) -> Result<()> {
     let questions = &deps.registers.questions;
     let Some(database) = questions.service() else {
         return Ok(());
     };
-    let mut any = false;
     loop {
-        any |= write_down(deps, tenant, questions).await?;
+        *any |= write_down(deps, tenant, questions).await?;
         // For each batch anew: who has few questions does not wait for who has many.
         let Ok(one_of_few) = questions.at_once.acquire().await else {
             break;
@@ -151,6 +162,8 @@ async fn ask_all(deps: &Deps, tenant: TenantId) -> Result<()> {
         if some.is_empty() {
             break;
         }
+        // By the clock that shows less: an answer is at least that old.
+        let checked_at = deps.clock.times().earlier();
         let answers = database.ask(&some).await;
         drop(one_of_few);
         let answers = match answers {
@@ -163,18 +176,12 @@ async fn ask_all(deps: &Deps, tenant: TenantId) -> Result<()> {
             }
         };
         metrics::counter!("callboard_reassigned_lookups_total", "result" => "answered").increment(1);
-        questions.answered(tenant, rows(deps, tenant, some, answers));
-    }
-    if any {
-        let hint = Hint::CampaignsChanged(tenant);
-        deps.router.perform(vec![hint.into()]);
+        questions.answered(tenant, rows(tenant, (some, answers), checked_at));
     }
     Ok(())
 }
 
-fn rows(deps: &Deps, tenant: TenantId, asked: Vec<Question>, answers: Vec<ReassignedAnswer>) -> Vec<Model> {
-    // By the clock that shows less: an answer is at least that old.
-    let checked_at = deps.clock.times().earlier();
+fn rows(tenant: TenantId, (asked, answers): (Vec<Question>, Vec<ReassignedAnswer>), checked_at: Moment) -> Vec<Model> {
     let rows = asked.into_iter().zip(answers).map(|(question, answer)| Model {
         tenant_id: tenant,
         env: Env::Live,

@@ -178,6 +178,14 @@ impl Registers {
         Ok(found)
     }
 
+    /// Nobody outside is asked about that number any more, nor is it written down what was answered of it.
+    pub fn forget(&self, tenant: TenantId, number: &E164) {
+        self.questions.forget(tenant, number);
+        for register in self.over_api.values() {
+            register.forget(tenant, number);
+        }
+    }
+
     /// Bytes of all files in memory.
     pub fn bytes(&self) -> usize {
         self.shelf.bytes()

@@ -14,17 +14,62 @@ use entities::{
     register::answer::Model,
     values::{E164, Env, Moment},
 };
-use rules::{effect::Hint, law::Facts};
-use std::collections::{BTreeMap, BTreeSet};
+use rules::{
+    effect::Hint,
+    law::{Facts, Law, LegalRecord, facts::RegisterFact},
+};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
 
 /// Who has answered with what is too old by then is not asked again sooner: it would say the same, and want to be paid.
 const SAME_SECONDS: i64 = 3600;
 
+const DAY: Duration = Duration::from_secs(24 * 3600);
+
+/// The answers that need not be asked for again, whatever is to be done.
+#[derive(Debug)]
+pub struct Young<'a> {
+    later: Moment,
+    /// Since when each register must have been asked, and as of when it must have answered, where any rule says so.
+    since: BTreeMap<&'a str, (Moment, Option<Moment>)>,
+}
+
+impl Young<'_> {
+    /// Has each register that is asked about this number answered?
+    pub fn have_all(&self, record: &LegalRecord) -> bool {
+        record.asked_registers.iter().all(|name| {
+            let mut answers = record.registers.iter().filter(|found| found.name == *name);
+            let since = self.since.get(name.as_str());
+            since.is_some_and(|since| answers.any(|found| self.counts(found, *since)))
+        })
+    }
+
+    fn counts(&self, found: &RegisterFact, (asked, as_of): (Moment, Option<Moment>)) -> bool {
+        let is_of_now = found.fetched_at <= self.later && as_of.is_none_or(|as_of| as_of <= found.fetched_at);
+        is_of_now && found.asked_at.is_some_and(|at| at > asked)
+    }
+}
+
 impl Registers {
-    /// The registers that have to be asked about the number of these facts before the law knows what it says.
+    /// Whose answers are too old for no rule. `later`: by the clock that shows more; an answer that is too old by either is asked for again.
+    pub fn young(&self, law: &Law, later: Moment) -> Young<'_> {
+        let since = self.over_api.iter().map(|(name, register)| {
+            let longest = law.register_max_age(name).map(|days| DAY.saturating_mul(days));
+            let as_of = longest.map(|longest| later.minus(longest));
+            (name.as_str(), (later.minus(register.max_age), as_of))
+        });
+        Young {
+            later,
+            since: since.collect(),
+        }
+    }
+
+    /// The registers that have to be asked about the number of these facts before the law knows what it says: of an attempt that would be
+    /// made now, by the clock that shows more.
     pub fn questions_about(&self, deps: &Deps, facts: &Facts) -> BTreeSet<String> {
-        // By the clock that shows more: an answer that is too old by either is asked for again.
-        let later = deps.clock.times().later();
+        let later = facts.at;
         let mut young = facts.clone();
         young
             .registers
@@ -89,12 +134,28 @@ fn ask(deps: &Deps, tenant: TenantId, name: &str) {
 }
 
 async fn ask_all(deps: &Deps, tenant: TenantId, name: &str, register: &OfRegister) -> Result<()> {
+    let mut any = false;
+    let done = ask_in_batches(deps, tenant, (name, register), &mut any).await;
+    // Also after a failure: somebody may wait for what was answered before it.
+    if any {
+        let hint = Hint::CampaignsChanged(tenant);
+        deps.router.perform(vec![hint.into()]);
+    }
+    done
+}
+
+/// `any`: some was written down. The same, for reassigned numbers: `asking::ask_in_batches`.
+async fn ask_in_batches(
+    deps: &Deps,
+    tenant: TenantId,
+    (name, register): (&str, &OfRegister),
+    any: &mut bool,
+) -> Result<()> {
     let Some(service) = register.service() else {
         return Ok(());
     };
-    let mut any = false;
     loop {
-        any |= write_down(deps, tenant, register).await?;
+        *any |= write_down(deps, tenant, register).await?;
         // For each batch anew: who has few questions does not wait for who has many.
         let Ok(one_of_few) = register.at_once.acquire().await else {
             break;
@@ -124,10 +185,6 @@ async fn ask_all(deps: &Deps, tenant: TenantId, name: &str, register: &OfRegiste
         count(name, "answered");
         register.answered(tenant, rows(deps, (tenant, name), (some, answers), asked_at));
     }
-    if any {
-        let hint = Hint::CampaignsChanged(tenant);
-        deps.router.perform(vec![hint.into()]);
-    }
     Ok(())
 }
 
@@ -150,4 +207,56 @@ fn rows(
         asked_at,
     });
     rows.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use entities::ids::RegisterId;
+    use uuid::Uuid;
+
+    fn at(seconds: i64) -> Moment {
+        Moment::from_millis(0).plus_seconds(seconds)
+    }
+
+    #[test]
+    fn nobody_is_looked_at_again_of_whom_each_register_has_answered() {
+        let known = |name: &str, fetched: i64, asked: Option<i64>| RegisterFact {
+            id: RegisterId(Uuid::from_u128(1)),
+            name: name.to_owned(),
+            version: 1,
+            fetched_at: at(fetched),
+            is_listed: false,
+            listed_on: None,
+            asked_at: asked.map(at),
+        };
+        let young = Young {
+            later: at(1_000),
+            since: BTreeMap::from([("a", (at(500), Some(at(400)))), ("b", (at(500), None))]),
+        };
+        for (names, registers, expected) in [
+            (vec![], vec![], true),
+            (vec!["a"], vec![], false),
+            (vec!["a"], vec![known("a", 400, Some(501))], true),
+            (vec!["a"], vec![known("a", 400, Some(500))], false),
+            (vec!["a"], vec![known("a", 399, Some(501))], false),
+            (vec!["a"], vec![known("a", 1_001, Some(1_001))], false),
+            (vec!["a"], vec![known("a", 999, None)], false),
+            (vec!["b"], vec![known("b", 0, Some(501))], true),
+            (vec!["a", "b"], vec![known("a", 900, Some(900))], false),
+            (
+                vec!["a", "b"],
+                vec![known("a", 900, Some(900)), known("b", 900, Some(900))],
+                true,
+            ),
+            (vec!["c"], vec![known("c", 900, Some(900))], false),
+        ] {
+            let record = LegalRecord {
+                asked_registers: names.iter().map(|name| (*name).to_owned()).collect(),
+                registers: registers.clone(),
+                ..LegalRecord::default()
+            };
+            assert_eq!(young.have_all(&record), expected, "{names:?} {registers:?}");
+        }
+    }
 }

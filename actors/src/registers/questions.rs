@@ -15,7 +15,7 @@ use entities::{
 use futures_util::future::BoxFuture;
 use runtime::job::Running;
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::{BTreeMap, BTreeSet, HashMap},
     fmt,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
@@ -28,7 +28,7 @@ pub type OfReassigned = Questions<dyn Database, reassigned::Model>;
 pub type OfRegister = Questions<dyn RegisterApi, answer::Model>;
 
 /// What a service has said of a number, as it is written down.
-pub trait Answer: Sized + Send + Sync + 'static {
+pub trait Answer: Clone + Send + Sync + 'static {
     /// What is asked of a number, beside itself.
     type Asked: Send;
 
@@ -102,6 +102,8 @@ pub enum Added {
 /// Of one workspace. What goes wrong with its numbers holds up nobody else's.
 struct Waiting<A: Answer> {
     numbers: BTreeMap<E164, A::Asked>,
+    /// Those that are being asked for, of one batch: what is answered of others is nobody's business any more.
+    under_way: BTreeSet<E164>,
     /// Answers that do not stand in the database yet, of one batch: they are paid for.
     unsaved: Option<Arc<Vec<A>>>,
     /// Failures in a row, and until when nothing is asked because of them.
@@ -132,6 +134,7 @@ impl<A: Answer> Default for Waiting<A> {
     fn default() -> Self {
         Waiting {
             numbers: BTreeMap::new(),
+            under_way: BTreeSet::new(),
             unsaved: None,
             failures: 0,
             not_before: None,
@@ -217,14 +220,31 @@ impl<S: ?Sized, A: Answer> Questions<S, A> {
         let some = std::iter::from_fn(|| of_tenant.numbers.pop_first()).take(most);
         let some: Vec<(E164, A::Asked)> = some.collect();
         of_tenant.asked += some.len();
+        of_tenant.under_way = some.iter().map(|(number, _)| number.clone()).collect();
         some
     }
 
     /// They wait to be written down; of that workspace nothing else is asked before they are.
-    pub fn answered(&self, tenant: TenantId, answers: Vec<A>) {
+    pub fn answered(&self, tenant: TenantId, mut answers: Vec<A>) {
         let mut waiting = self.lock();
         let of_tenant = waiting.entry(tenant).or_default();
+        let under_way = std::mem::take(&mut of_tenant.under_way);
+        answers.retain(|answer| under_way.contains(answer.number()));
         of_tenant.unsaved = Some(Arc::new(answers));
+    }
+
+    /// Nobody asks for that number any more, and what was answered of it is not written down.
+    pub fn forget(&self, tenant: TenantId, number: &E164) {
+        let mut waiting = self.lock();
+        let Some(of_tenant) = waiting.get_mut(&tenant) else {
+            return;
+        };
+        of_tenant.numbers.remove(number);
+        of_tenant.under_way.remove(number);
+        if let Some(unsaved) = &mut of_tenant.unsaved {
+            let rest = unsaved.iter().filter(|answer| answer.number() != number);
+            *unsaved = Arc::new(rest.cloned().collect());
+        }
     }
 
     pub fn unsaved(&self, tenant: TenantId) -> Option<Arc<Vec<A>>> {

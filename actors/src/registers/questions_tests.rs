@@ -223,6 +223,34 @@ fn answers_that_cannot_be_written_down_are_kept_and_come_first() {
     );
 }
 
+/// Whoever is erased is not put back by an answer that comes later.
+#[test]
+fn what_is_forgotten_is_neither_asked_nor_written_down() {
+    let questions = register_asked(1_000);
+    let all = [1, 2, 3].map(|n| (number(n), ()));
+    questions.forget(tenant(1), &number(1));
+    questions.add(tenant(1), all.clone(), at(6));
+    questions.forget(tenant(2), &number(2));
+    questions.forget(tenant(1), &number(1));
+    assert_eq!(questions.take(tenant(1), at(6)), all[1..], "while it waits");
+    questions.forget(tenant(1), &number(2));
+    questions.answered(tenant(1), vec![register_answer(2), register_answer(3)]);
+    let unsaved = || questions.unsaved(tenant(1)).unwrap().to_vec();
+    assert_eq!(unsaved(), [register_answer(3)], "while somebody is asked");
+    questions.forget(tenant(1), &number(3));
+    assert!(unsaved().is_empty(), "while it cannot be written down");
+    questions.saved(tenant(1), &unsaved());
+    assert!(questions.take(tenant(1), at(7)).is_empty());
+
+    let questions = asked(1_000);
+    questions.add(tenant(1), [(number(1), at(5)), (number(2), at(5))], at(6));
+    assert_eq!(questions.take(tenant(1), at(6)).len(), 2);
+    questions.answered(tenant(1), vec![reassigned_answer(1, 5), reassigned_answer(2, 5)]);
+    questions.forget(tenant(1), &number(1));
+    let unsaved = questions.unsaved(tenant(1)).unwrap();
+    assert_eq!(*unsaved, [reassigned_answer(2, 5)]);
+}
+
 /// While somebody is asked, those who wait for the answer ask for it again.
 #[test]
 fn nobody_pays_twice_for_what_was_answered_meanwhile() {

@@ -79,19 +79,16 @@ pub async fn check(deps: &Deps, row: Model, language: &str, if_closed: IfClosed)
     if record.is_barred {
         return Err(Error::RecipientOnDnc);
     }
-    let behind_ms = match row.scheduled_at {
+    let is_for_later = row.scheduled_at.is_some_and(|at| at > now);
+    let behind_ms = match is_for_later {
         // Asked once more when its time has come.
-        Some(_) => 0,
-        None => deps.clock.times().behind_ms(),
+        true => 0,
+        false => deps.clock.times().behind_ms(),
     };
     let judged = legal.judged(asked.whom(), &record, row.from_number.as_ref(), (starts, behind_ms));
     if legal.is_enforced {
         let judgement = legal.by_both_clocks(&judged, behind_ms);
-        legal::permits(
-            &legal,
-            (&judged, &judgement),
-            row.scheduled_at.is_some_and(|at| at > now),
-        )?;
+        legal::permits(&legal, (&judged, &judgement), (is_for_later, behind_ms))?;
         record.judgement = Some(judgement);
     }
     let rules = Rules::direct(row.env, tenant.timezone).under(legal::hours(&legal));

@@ -65,7 +65,7 @@ pub struct Conversing {
     /// Second legs so far.
     pub(super) seconds: u32,
     is_held: bool,
-    /// By which the other side opts out of being called, if any does; none either once it was pressed while somebody else talked there.
+    /// The key that opts out of further calls; `None` if there is none, or once it was pressed during a bridge.
     opt_out_key: Option<String>,
     /// Somebody else talks there, and no agent listens to keys.
     pub(super) is_bridged: bool,

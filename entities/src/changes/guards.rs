@@ -257,7 +257,7 @@ async fn check_callers(db: &Transaction, attempts: &[&Lawful]) -> Result<()> {
     Ok(())
 }
 
-/// Consents, registers, rests, and the dates of the rules themselves.
+/// The days of the rules, the workspace's identity, the numbers that are shown, consents, registers with their answers, and rests.
 async fn check_lawful(db: &Transaction, attempts: &[&Lawful], now: Times) -> Result<()> {
     let within = |at: Moment, (from, until): (Moment, Moment)| from <= at && at < until;
     let in_force = |attempt: &&Lawful| within(now.ours, attempt.holds) && within(now.wall, attempt.holds);

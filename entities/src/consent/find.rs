@@ -186,27 +186,6 @@ pub async fn known(db: &Connection, owner: (TenantId, Env), fingerprints: &[Stri
     Ok(found)
 }
 
-/// Rows that [`taken_back`] reads at once.
-pub const TAKEN_BACK_AT_ONCE: u64 = 100;
-
-/// What this person has given to the seller of that consent, and of which something was taken back, in the order in which it was written
-/// down, a page at a time. However old: what was taken back later may be of other channels.
-#[boxed]
-pub async fn taken_back(db: &Connection, of: &Model, person: &Address, after: Option<ConsentId>) -> Result<Vec<Model>> {
-    let of_seller = owned(of.tenant_id, of.env)
-        .filter(Expr::cust("revoked_seq IS NOT NULL"))
-        .filter(Column::SellerKey.eq(of.seller_key.as_str()));
-    let theirs = match person {
-        Address::Number(number) => of_seller
-            .filter(Expr::cust("phone_number IS NOT NULL"))
-            .filter(Column::PhoneNumber.eq(number.clone())),
-        Address::Email(email) => of_seller
-            .filter(Expr::cust("email IS NOT NULL"))
-            .filter(Column::Email.eq(email.as_str())),
-    };
-    page::behind(db, theirs, Column::Id, after, TAKEN_BACK_AT_ONCE).await
-}
-
 /// Consents that are looked at, of however many one recording proves.
 const LATEST: u64 = 100;
 

@@ -4,12 +4,14 @@ pub mod file;
 mod find;
 mod revocation;
 pub mod text;
+mod withdrawn;
 
 pub use find::{
-    ConsentStatus, Filter, TAKEN_BACK_AT_ONCE, all_after, count_standing, known, last_seq, last_used, list, of_people,
-    proved_by, still_stand, taken_back,
+    ConsentStatus, Filter, all_after, count_standing, known, last_seq, last_used, list, of_people, proved_by,
+    still_stand,
 };
 pub use revocation::{Revocation, Revoked, remove, revoke};
+pub use withdrawn::{TAKEN_BACK_AT_ONCE, taken_back, who_took_back};
 
 use crate::{
     boxed,

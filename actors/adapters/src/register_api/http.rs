@@ -26,7 +26,7 @@ use std::time::Duration;
 const EXAMPLE: &str = "https://register.example.com/v1/query";
 /// Who is told of what is wrong with them.
 const SETTINGS: (&str, &str) = ("register_urls", "register_api_keys");
-/// So far ahead of us its clock may be, and the day where it is.
+/// How far its clock may be ahead of ours, with the day where it is.
 const AHEAD_SECONDS: i64 = 14 * 3600;
 
 #[derive(Debug)]

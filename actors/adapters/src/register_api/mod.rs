@@ -1,7 +1,7 @@
 //! Registers of numbers that must not be called, where they are asked about each number and not given out as files.
 pub mod http;
 
-pub use crate::look_up::{AT_ONCE, Failure};
+pub use crate::look_up::Failure;
 
 use entities::values::{E164, Moment};
 use futures_util::future::BoxFuture;

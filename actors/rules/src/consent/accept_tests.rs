@@ -1,5 +1,8 @@
 //! What is taken down and what is refused, each with the field that is wrong.
-use super::*;
+use super::{
+    taken_back::{MOST_TAKEN_BACK, TakenBack, given},
+    *,
+};
 use entities::consent::Withdrawal;
 use uuid::Uuid;
 
@@ -370,8 +373,33 @@ fn what_was_taken_back_is_not_given_before_that() {
             true,
         ),
     ] {
-        let given = accepted(change).row;
-        assert_eq!(is_taken_back(&given, &[other]), expected, "{name}");
-        assert!(!is_taken_back(&given, &[]), "{name}");
+        let row = accepted(change).row;
+        let mut all = TakenBack::default();
+        assert!(all.check(&row).is_ok(), "{name}");
+        for of in given(&other) {
+            assert!(all.note(&of, &other.withdrawals), "{name}");
+        }
+        let refused = all.check(&row).err();
+        let is_revoked = matches!(refused, Some(Error::InvalidState { state: "revoked", .. }));
+        assert_eq!(
+            (is_revoked, refused.is_some()),
+            (expected, expected),
+            "{name}: {refused:?}"
+        );
     }
+}
+
+/// Who looks at no more of it does not know what else was taken back.
+#[test]
+fn of_whom_too_much_was_taken_back_nothing_new_is_recorded() {
+    let row = accepted(json!({})).row;
+    let other = accepted(json!({ "seller": "Acme Inc." })).row;
+    let mut all = TakenBack::default();
+    let of = given(&row).next().unwrap();
+    for seen in 1..=MOST_TAKEN_BACK {
+        assert_eq!(all.note(&of, &Withdrawals::default()), seen < MOST_TAKEN_BACK);
+        let is_refused = matches!(all.check(&row), Err(Error::PlanLimit(_)));
+        assert_eq!(is_refused, seen >= MOST_TAKEN_BACK, "{seen}");
+    }
+    assert!(all.check(&other).is_ok(), "to another seller");
 }

@@ -2,6 +2,7 @@
 pub mod evidence;
 pub mod kept;
 pub mod standing;
+pub mod taken_back;
 
 use crate::{barred, digest::sha256, shape};
 use entities::{
@@ -258,24 +259,6 @@ fn fingerprint(row: &Model) -> String {
         row.expires_at,
     ]);
     sha256(facts.to_string().as_bytes())
-}
-
-/// Has the person taken a channel of it back, from the same seller, when it was given or later? Then it says nothing any more, however
-/// it is written down this time. `others`: what the same person has given.
-pub fn is_taken_back(given: &Model, others: &[Model]) -> bool {
-    others
-        .iter()
-        .filter(|other| other.seller_key == given.seller_key)
-        .any(|other| {
-            let is_same_person = |channel: DncChannel| match channel {
-                DncChannel::Phone | DncChannel::Sms => other.phone_number == given.phone_number,
-                DncChannel::Email => other.email == given.email,
-            };
-            let mut withdrawals = other.withdrawals.0.iter();
-            withdrawals.any(|one| {
-                given.channels.contain(one.channel) && is_same_person(one.channel) && given.given_at <= one.at
-            })
-        })
 }
 
 /// The columns of a list of consents.

@@ -61,6 +61,11 @@ impl LegalTerms {
     }
 }
 
+/// The same attempt by the clock that shows more: by that one consents, copies of registers and answers about numbers age.
+pub fn by_the_later(facts: &Facts, behind_ms: i64) -> Facts {
+    by_the_wall(facts, behind_ms.min(0))
+}
+
 /// The same attempt as the wall clock has it.
 pub(super) fn by_the_wall(facts: &Facts, behind_ms: i64) -> Facts {
     Facts {

@@ -209,9 +209,16 @@ impl Law {
         let entries = self.in_force(&Scope::from(facts));
         entries
             .into_iter()
-            .flat_map(|entry| names_of(&entry.rule.says))
-            .map(str::to_owned)
+            .flat_map(|entry| registers_of(&entry.rule.says))
+            .map(|(name, _)| name.to_owned())
             .collect()
+    }
+
+    /// The oldest copy of that register, in days, that all rules take which say how old it may be, wherever and whenever they hold.
+    pub fn register_max_age(&self, name: &str) -> Option<u32> {
+        let named = self.entries.iter().flat_map(|entry| registers_of(&entry.rule.says));
+        let ages = named.filter_map(|(known, age)| age.filter(|_| known == name));
+        ages.min()
     }
 
     /// Those of them that have to be asked over an API about this number before its verdict is known.
@@ -458,16 +465,18 @@ fn is_closed_there_only(rule: &LawRule) -> bool {
 }
 
 /// The registers that a rule looks into.
-pub(super) fn names_of(says: &Says) -> Vec<&str> {
+fn registers_of(says: &Says) -> Vec<(&str, Option<u32>)> {
     match says {
-        Says::Register { name, .. } => vec![name.as_str()],
+        Says::Register { name, max_age_days, .. } => vec![(name.as_str(), Some(*max_age_days))],
         Says::Consent {
             newer_than_register,
             unless_register,
             ..
         } => {
-            let unless = unless_register.as_ref().map(|register| register.name.as_str());
-            newer_than_register.as_deref().into_iter().chain(unless).collect()
+            let unless = unless_register.as_ref();
+            let unless = unless.map(|register| (register.name.as_str(), Some(register.max_age_days)));
+            let newer = newer_than_register.as_deref().map(|name| (name, None));
+            newer.into_iter().chain(unless).collect()
         }
         _ => Vec::new(),
     }

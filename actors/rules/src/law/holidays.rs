@@ -21,7 +21,7 @@ pub struct Holidays {
 }
 
 impl Holidays {
-    /// Of all years that are known. Reckoned once, for each law that is made of the pack.
+    /// Of all years that are known. Computed once, for each law that is made of the pack.
     pub fn all(&self) -> &Arc<BTreeSet<NaiveDate>> {
         &self.all
     }

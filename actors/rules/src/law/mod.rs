@@ -28,6 +28,7 @@ mod stricter;
 mod terms;
 mod tighten;
 
+pub use both_clocks::by_the_later;
 pub use duties::{AbandonmentDuty, Duties};
 pub use facts::Facts;
 pub use force::{Law, Scope};

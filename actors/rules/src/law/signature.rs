@@ -109,6 +109,17 @@ mod tests {
             ),
             ("CA 2026-12-01T12:00", WHOLE, WHOLE),
             ("AU 2026-12-01T12:00", "Acme Inc.: sale!", "Acme Inc.: sale!"),
+            // A longer name is another one.
+            (
+                "AU 2026-12-01T12:00",
+                "PetAcme Inc.: sale!",
+                "PetAcme Inc.: sale!\nAcme Inc.",
+            ),
+            (
+                "AU 2026-12-01T12:00",
+                "PetAcme Inc. is Acme Inc.",
+                "PetAcme Inc. is Acme Inc.",
+            ),
             // What is not known bars it, by the rule's own verdict.
             (
                 "CA 2026-12-01T12:00 without=postal_address",

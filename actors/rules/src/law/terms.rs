@@ -212,7 +212,8 @@ impl LegalTerms {
     }
 
     /// What the law says of an attempt at `at`, with what that rests on: by the first of the consents that cover it with which it may be
-    /// made, and the first number that may be shown there. `behind_ms`: so far the wall clock is behind our time; a consent must do by both.
+    /// made, and the first number that may be shown there. `behind_ms`: how far the wall clock is behind our time; a consent
+    /// must do by both.
     pub fn judged(
         &self,
         whom: Whom<'_>,

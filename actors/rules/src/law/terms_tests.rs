@@ -1,7 +1,7 @@
 use super::*;
 use crate::{
     consent::{ConsentGiven, Reading, accept},
-    law::{Verdict, pack, tests::facts},
+    law::{Verdict, by_the_later, pack, tests::facts},
 };
 use entities::{
     agent::ConsentMode,
@@ -430,6 +430,20 @@ fn a_register_is_asked_only_where_the_verdict_depends_on_it() {
         assert!(awaits || expected.is_empty(), "{row}");
     }
     assert!(!law.awaits_answer("gb.tps", &facts("GB 2026-12-01T12:00 consent=none")));
+    assert_eq!(law.register_max_age("uk_tps"), Some(28));
+    assert_eq!(law.register_max_age("none"), None);
+}
+
+/// An answer that is too old by either clock is asked for again.
+#[test]
+fn answers_age_by_the_clock_that_shows_more() {
+    let law = Law::untouched();
+    let facts = facts("GB 2026-12-01T12:00 purpose=service consent=none asked=uk_tps answer=uk_tps:28d");
+    for (behind_ms, expected) in [(0, false), (1, false), (3_600_000, false), (-1, true)] {
+        let later = by_the_later(&facts, behind_ms);
+        assert_eq!(law.awaits_answer("gb.tps", &later), expected, "{behind_ms}");
+        assert_eq!(law.questions(&later).contains("uk_tps"), expected, "{behind_ms}");
+    }
 }
 
 /// An attempt of these facts, whose rules hold as they are.

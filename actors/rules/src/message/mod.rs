@@ -17,19 +17,34 @@ pub fn lines_of(address: &str) -> Vec<String> {
     lines.map(str::to_owned).collect()
 }
 
-/// Do these lines stand in a message already, in their order, whatever is between them?
+/// Do these lines stand in a message already, in their order, whatever is between them? Not as parts of longer words.
 pub fn are_said(words: &str, lines: impl IntoIterator<Item = impl AsRef<str>>) -> bool {
     let mut rest = words;
     for line in lines {
-        match rest.split_once(line.as_ref()) {
-            Some((_, after)) => rest = after,
+        match behind(rest, line.as_ref()) {
+            Some(after) => rest = after,
             None => return false,
         }
     }
     true
 }
 
-/// The code of a message that waits again because its hours were over when it was to be handed over.
+/// What follows the first place where that line stands by itself.
+fn behind<'a>(words: &'a str, line: &str) -> Option<&'a str> {
+    let is_one_word = |ends: Option<char>, begins: Option<char>| {
+        let both = ends.zip(begins);
+        both.is_some_and(|(ends, begins)| ends.is_alphanumeric() && begins.is_alphanumeric())
+    };
+    words.match_indices(line).find_map(|(at, _)| {
+        let (before, found) = words.split_at(at);
+        let after = found.strip_prefix(line)?;
+        let is_part = is_one_word(before.chars().next_back(), line.chars().next())
+            || is_one_word(line.chars().next_back(), after.chars().next());
+        (!is_part).then_some(after)
+    })
+}
+
+/// The code of a message that waits again because its hours were over, or the law no longer allowed it, when it was to be handed over.
 pub const TOO_LATE: &str = "too_late";
 
 /// The code of one that waits again because it was not known whether the intent to send it stood.
