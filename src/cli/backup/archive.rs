@@ -32,7 +32,7 @@ pub struct Manifest {
     /// The version that wrote it.
     pub callboard: String,
     pub database: Kind,
-    /// Before the copy began: whatever was acknowledged by then is in it.
+    /// Before the copy began, or when a recovered database ends: whatever was acknowledged by then is in it.
     pub taken_at: Moment,
     /// What the schema has had.
     pub migrations: Vec<String>,

@@ -9,7 +9,7 @@ use super::commands::print;
 use crate::{error::CannotStart, settings::Settings};
 use archive::{Kind, Manifest, Writer, private, verify};
 use clap::Args;
-use entities::{Error, connection::Connection, copy, db::Location, meta};
+use entities::{Error, connection::Connection, copy, db::Location, meta, values::Moment};
 use runtime::clock::Clock;
 use sea_orm::{ConnectOptions, Database};
 use std::{
@@ -25,6 +25,10 @@ pub struct Backup {
     /// Leave the recordings out
     #[arg(long)]
     without_recordings: bool,
+    /// The database was recovered, by other means, to this moment, such as 2026-11-29T09:30:00Z, and was not served since: what the lost
+    /// service did after it is not in the backup
+    #[arg(long, value_name = "TIME", value_parser = Moment::parse)]
+    recovered_to: Option<Moment>,
 }
 
 impl Backup {
@@ -41,7 +45,7 @@ impl Backup {
                 )));
             }
         };
-        let manifest = make(&self.file, &location, recordings.as_deref()).await?;
+        let manifest = make(&self.file, &location, recordings.as_deref(), self.recovered_to).await?;
         let bytes = std::fs::metadata(&self.file).map_or(0, |file| file.len());
         if json {
             print(&serde_json::json!({ "file": self.file, "bytes": bytes, "manifest": manifest }));
@@ -120,7 +124,16 @@ fn cannot_write(file: &Path, error: &std::io::Error) -> CannotStart {
     CannotStart(format!("cannot write {}: {error}", file.display()))
 }
 
-async fn make(file: &Path, location: &Location, recordings: Option<&Path>) -> Result<Manifest, CannotStart> {
+async fn make(
+    file: &Path,
+    location: &Location,
+    recordings: Option<&Path>,
+    recovered_to: Option<Moment>,
+) -> Result<Manifest, CannotStart> {
+    let now = Clock::wall().now();
+    if let Some(moment) = recovered_to.filter(|moment| *moment > now) {
+        return Err(CannotStart(format!("--recovered-to: {moment} is in the future")));
+    }
     if file.exists() {
         return Err(CannotStart(format!("{} exists; name a new file", file.display())));
     }
@@ -135,7 +148,8 @@ async fn make(file: &Path, location: &Location, recordings: Option<&Path>) -> Re
     let before = known(location).await?;
     let (copied, _) = Partial::make(file, "database")?;
     let (archive, made) = Partial::make(file, "partial")?;
-    let taken_at = Clock::wall().now();
+    // A database that went back in time knows nothing of what came after, however late it is copied.
+    let taken_at = recovered_to.unwrap_or_else(|| Clock::wall().now());
     let database = copy_database(location, &copied.0).await?;
     let (migrations, secret_key_id) = known(location).await?;
     if migrations != before.0 {

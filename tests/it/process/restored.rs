@@ -428,6 +428,53 @@ fn where_nothing_has_run_since_everything_goes_on() {
     });
 }
 
+/// It is copied after its recovery, and knows nothing of what came between.
+#[test]
+fn a_recovered_database_knows_nothing_from_its_moment_on() {
+    on_disk(Backend::Sqlite, async |place: Place| {
+        place.workspace();
+        let mut serving = place.serve(&[]);
+        terminate(&mut serving);
+        let file = place.folder.path().join("backup");
+        let file = file.to_str().unwrap();
+        let backup = |moment: &str| place.run(&["backup", file, "--without-recordings", "--recovered-to", moment]);
+        for (moment, words) in [
+            ("9000-01-01T00:00:00Z", "is in the future"),
+            ("yesterday", "is not a time"),
+        ] {
+            let refused = stderr(&backup(moment));
+            assert!(refused.contains(words), "{refused}");
+            assert!(!Path::new(file).exists());
+        }
+        let moment = runtime::clock::Clock::wall().now().plus_seconds(-60);
+        let made = backup(&moment.to_string());
+        assert!(made.status.success(), "{}", stderr(&made));
+
+        let Some(database) = TestDatabase::on_disk(Backend::Sqlite).await else {
+            return;
+        };
+        let mut other = Place::with(database);
+        other.key.clone_from(&place.key);
+        let before = moment.plus_seconds(-1).to_string();
+        assert_refused(&other, file, &["--as-of", &before], "before the backup was made");
+        // When the service was lost: later than the moment, and earlier than the copy.
+        let lost_at = moment.plus_seconds(1).to_string();
+        let restored = other.run(&["restore", file, "--as-of", &lost_at]);
+        assert!(restored.status.success(), "{}", stderr(&restored));
+        let mut serving = other.serve(&[]);
+        let mut refused = String::new();
+        for _ in 0..600 {
+            refused = stderr(&other.run(&["dispatch", "resume"]));
+            if !refused.contains("not yet put away") {
+                break;
+            }
+            pause(100).await;
+        }
+        assert!(refused.contains(&format!("a backup of {moment}, ")), "{refused}");
+        terminate(&mut serving);
+    });
+}
+
 fn assert_is_private(file: &Path) {
     use std::os::unix::fs::PermissionsExt;
     let mode = file.metadata().unwrap().permissions().mode();
