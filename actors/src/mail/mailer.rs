@@ -81,8 +81,7 @@ impl Mailer {
                     Some(mailer.deps.clock.now().plus_seconds(60))
                 }
                 Err(error) => {
-                    let why = join_text(error);
-                    tracing::error!(why, "sending a mail was broken off");
+                    tracing::error!(why = join_text(error), "sending a mail was broken off");
                     Some(mailer.deps.clock.now().plus_seconds(60))
                 }
             };
