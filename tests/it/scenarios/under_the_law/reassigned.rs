@@ -49,7 +49,7 @@ on_both! {
         assert_eq!(fates(&tenant, &path).await, [texted(), barred(), barred(), texted()]);
         assert_eq!(campaign(&tenant, &path).await["blocked_by"], json!([]));
         assert_eq!(reached(&provider), [KEPT, YESTERDAYS]);
-        let asked = server.take_asked();
+        let mut asked = server.take_asked();
         asked.dedup();
         let about = |number: &str| (number.to_owned(), "2026-12-24".to_owned());
         assert_eq!(asked, [KEPT, GIVEN_AWAY, UNKNOWN].map(about), "nobody else");
