@@ -111,7 +111,7 @@ fn a_new_campaign_shows_the_rule_that_refuses_it_as_it_is_drafted() {
             "contract_ref=C-7",
             "channel=phone",
             "language=fr-FR",
-            "from=%2B15001000001",
+            "from=%2B12025550177",
             "cloned_voice=false",
             "to=%2B15002340001",
             "region=FR",
