@@ -442,14 +442,9 @@ impl Installation {
             self.killed.is_empty(),
             "{cut_off} rooms ended with their node"
         );
-        let charges = dump.iter().filter(|line| line["entry"] == "charge").count();
-        let mut ends: BTreeMap<String, usize> = BTreeMap::new();
-        for session in dump.iter().filter(|line| line["kind"] == "session") {
-            *ends
-                .entry(format!("{} {}", session["status"], session["end_reason"]))
-                .or_default() += 1;
-        }
-        assert!(charges > contacts(), "{charges} postings charge for calls: {ends:?}");
+        // Most calls are over within a second, and cost nothing; but for each that is dialled something is set aside.
+        let holds = dump.iter().filter(|line| line["entry"] == "hold").count();
+        assert!(holds >= placed.len(), "{holds} holds for {} calls", placed.len());
         let evidence = Evidence {
             dump,
             carrier,
