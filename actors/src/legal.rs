@@ -272,7 +272,7 @@ pub fn permits(
     let Some(asked) = judgement.asked.iter().find(bars) else {
         return Ok(());
     };
-    Err(blocked(&legal.law, asked.rule.clone()))
+    Err(blocked(&legal.law, asked.rule.to_string()))
 }
 
 /// What the API answers where that rule says no.
@@ -300,7 +300,7 @@ pub fn can_start(legal: &LegalTerms, groups: &[String], now: Moment) -> Result<(
             .find_map(|kind| judgement.worst_of(kind).filter(|asked| asked.verdict.is_no()));
         match bar {
             None => return Ok(()),
-            Some(asked) => first = first.or(Some(asked.rule.clone())),
+            Some(asked) => first = first.or(Some(asked.rule.to_string())),
         }
     }
     let Some(rule) = first.filter(|_| legal.is_enforced) else {

@@ -219,14 +219,14 @@ pub fn never_by(
             worst.filter(|asked| asked.verdict == law::Verdict::Never)
         }
     };
-    asked.map(|asked| asked.rule.clone())
+    asked.map(|asked| asked.rule.to_string())
 }
 
 /// The rule of the law whose hours do not open again before that end.
 pub fn shut_by(judgement: &Judgement, ends_at: Option<Moment>) -> Option<String> {
     let asked = judgement.worst_of(GateKind::Hours)?;
     match asked.verdict {
-        law::Verdict::Wait(Some(until)) if ends_at.is_some_and(|end| until >= end) => Some(asked.rule.clone()),
+        law::Verdict::Wait(Some(until)) if ends_at.is_some_and(|end| until >= end) => Some(asked.rule.to_string()),
         law::Verdict::Yes | law::Verdict::Overridden | law::Verdict::Wait(_) | law::Verdict::Never => None,
     }
 }

@@ -137,6 +137,7 @@ pub fn opened(deps: &Deps, commit: &mut Commit, opening: Opening) -> Result<()> 
         dial_n: opening.dial_n,
         campaign_id: opening.campaign_id,
         hashes: hashes_of(deps, opening.owner.0, &person),
+        consent_id: body.facts.consent.as_ref().map(|consent| consent.id),
     };
     let row = record(subject, &body, Some(&person))?;
     commit.changes.attempt_records.push(row);
@@ -208,6 +209,7 @@ fn follows(
         dial_n: 0,
         campaign_id,
         hashes: Hashes::default(),
+        consent_id: None,
     };
     record(subject, body, None::<&Person>)
 }
@@ -236,6 +238,7 @@ pub fn erased(
         dial_n: 0,
         campaign_id: None,
         hashes,
+        consent_id: None,
     };
     record(subject, &body, None::<&Person>)
 }

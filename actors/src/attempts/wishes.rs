@@ -29,6 +29,7 @@ pub fn opted_out(deps: &Deps, entry: &dnc::Model, words: Option<String>) -> Resu
         dial_n: 0,
         campaign_id: None,
         hashes: hashes_of(deps, owner.0, &person),
+        consent_id: None,
     };
     let body = OptOutBody {
         how: how(entry.source).to_owned(),
@@ -67,6 +68,7 @@ pub fn lifted(deps: &Deps, entry: &dnc::Model, how: &str, words: Option<String>)
         dial_n: 0,
         campaign_id: None,
         hashes: hashes_of(deps, owner.0, &person),
+        consent_id: None,
     };
     let body = LiftedBody {
         how: how.to_owned(),
@@ -121,6 +123,7 @@ pub fn revoked(deps: &Deps, commit: &mut Commit, revoked: Revoked) -> Result<()>
         dial_n: 0,
         campaign_id: None,
         hashes: hashes_of(deps, revoked.owner.0, &person),
+        consent_id: None,
     };
     let body = RevocationBody {
         consent_id: revoked.consent_id,

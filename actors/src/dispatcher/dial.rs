@@ -164,7 +164,7 @@ pub async fn dial(
         ));
     };
     let behind_ms = deps.clock.times().behind_ms();
-    let Ok(judged) = judged_at(queue, judged.as_deref(), from_number.as_ref(), (at, behind_ms)) else {
+    let Ok(judged) = judged_at(queue, judged, from_number.as_ref(), (at, behind_ms)) else {
         return Ok(None);
     };
     let is_lawful = queue.is_lawful();
@@ -220,14 +220,14 @@ pub async fn dial(
 /// far the wall clock is behind our time. `Err`: it may not be made after all. None: nobody asks.
 pub fn judged_at(
     queue: &Queue,
-    judged: Option<&Judged>,
+    judged: Option<Box<Judged>>,
     shown: Option<&E164>,
     (at, behind_ms): (Moment, i64),
 ) -> Result<Option<Judged>, ()> {
     let (Some(legal), Some(judged)) = (&queue.legal, judged) else {
         return Ok(None);
     };
-    let judged = legal.committed(judged, shown, at);
+    let judged = legal.committed(*judged, shown, at);
     if legal.is_enforced && !legal.by_both_clocks(&judged, behind_ms).is_yes() {
         return Err(());
     }

@@ -151,7 +151,7 @@ pub async fn write(deps: &Deps, known: Known, queue: &Queue, planned: PlannedMes
         ..
     } = planned;
     let behind_ms = deps.clock.times().behind_ms();
-    let Ok(judged) = judged_at(queue, turn.judged.as_deref(), from_number.as_ref(), (at, behind_ms)) else {
+    let Ok(judged) = judged_at(queue, turn.judged, from_number.as_ref(), (at, behind_ms)) else {
         return Ok(None);
     };
     let contact = &turn.contact;

@@ -154,7 +154,7 @@ fn view(row: Model, outcome: Option<FileOutcomeView>) -> Option<FileAttemptView>
 /// The rules that these attempts name, by the pack of today.
 pub(super) fn rules(law: &Law, attempts: &[FileAttemptView]) -> Vec<FileRuleView> {
     let asked = attempts.iter().flat_map(|attempt| &attempt.asked);
-    let named: BTreeSet<&str> = asked.map(|asked| asked.rule.as_str()).collect();
+    let named: BTreeSet<&str> = asked.map(|asked| &*asked.rule).collect();
     let view = |id: &str| {
         let rule = law.rule(id);
         FileRuleView {

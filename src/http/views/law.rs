@@ -74,7 +74,7 @@ impl AskedView {
                 let (verdict, until) = LawVerdict::of(asked.verdict);
                 let (title, mend) = law.told(&asked.rule);
                 AskedView {
-                    rule: asked.rule.clone(),
+                    rule: asked.rule.to_string(),
                     kind: asked.kind,
                     title: title.to_owned(),
                     source: String::new(),

@@ -67,6 +67,7 @@ async fn wishes(world: &World, tenant: TenantId, hash: &str, (first, count, late
                     dial_n: 0,
                     campaign_id: None,
                     hashes: Hashes { number, email: None },
+                    consent_id: None,
                 };
                 let row = record(subject, &json!({ "id": id.to_string() }), None::<&Person>)?;
                 commit.changes.attempt_records.push(row);

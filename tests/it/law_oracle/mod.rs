@@ -68,7 +68,7 @@ fn what_the_pack_allows_in_a_year_of_campaigns_the_oracle_allows() {
                             breaches.push(format!("seed {seed}, {}: {rule}: {facts:#?}", home.place));
                         }
                         (false, Ok(())) => {
-                            let no = judgement.first_no().map(|(asked, _)| asked.rule.clone());
+                            let no = judgement.first_no().map(|(asked, _)| asked.rule.to_string());
                             *tally.stricter.entry(no.unwrap_or_default()).or_default() += 1;
                         }
                         (false, Err(_)) => {}

@@ -37,7 +37,7 @@ impl LegalTerms {
         if let Some(at) = switches_at.filter(|_| !is_shut) {
             judgement.asked.push(Asked {
                 kind: GateKind::Purpose,
-                rule: UNDECIDED.to_owned(),
+                rule: UNDECIDED.into(),
                 verdict: Verdict::Wait(Some(at)),
             });
         }

@@ -109,10 +109,11 @@ impl Law {
         let facts = &judged.facts;
         let is_left_out = |asked: &&Asked| {
             let wants_later = || self.pack.rule(&asked.rule).is_some_and(LawRule::wants_later);
-            asked.verdict == Verdict::Overridden || facts.overrides.contains(&asked.rule) && wants_later()
+            asked.verdict == Verdict::Overridden
+                || facts.overrides.iter().any(|rule| **rule == *asked.rule) && wants_later()
         };
         let asked = judged.judgement.asked.iter().filter(is_left_out);
-        let mut left_out: BTreeSet<&str> = asked.map(|asked| asked.rule.as_str()).collect();
+        let mut left_out: BTreeSet<&str> = asked.map(|asked| &*asked.rule).collect();
         if let Some(own) = &judged.own {
             let there = self.of_recordings_in(own, Scope::from(facts));
             left_out.extend(there.filter(|rule| self.overrides(rule)).map(|rule| rule.id.as_str()));

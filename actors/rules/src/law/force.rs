@@ -33,6 +33,8 @@ pub struct Law {
 #[derive(Debug)]
 pub(super) struct Entry {
     pub rule: LawRule,
+    /// The rule's, shared by all verdicts of it.
+    pub id: Arc<str>,
     /// It is the operator's: it closes, and opens nothing.
     pub is_added: bool,
     pub calendars: Option<Calendars>,
@@ -359,6 +361,7 @@ impl Entry {
             _ => None,
         };
         Entry {
+            id: rule.id.as_str().into(),
             rule,
             is_added,
             calendars,

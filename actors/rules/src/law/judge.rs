@@ -38,7 +38,7 @@ pub fn judge(law: &Law, facts: &Facts) -> Judgement {
     if !law.is_decided(&scope) {
         asked.push(Asked {
             kind: GateKind::Purpose,
-            rule: UNDECIDED.to_owned(),
+            rule: UNDECIDED.into(),
             verdict: Verdict::Never,
         });
     }
@@ -47,11 +47,11 @@ pub fn judge(law: &Law, facts: &Facts) -> Judgement {
         let verdict = verdict(law, entry, facts, &mut looked);
         let rule = &entry.rule;
         // An operator's rule stands beside the one of the pack that it tightens.
-        match asked.iter_mut().find(|known| entry.is_added && known.rule == rule.id) {
+        match asked.iter_mut().find(|known| entry.is_added && *known.rule == *rule.id) {
             Some(known) => known.verdict = known.verdict.max(verdict),
             None => asked.push(Asked {
                 kind: rule.says.kind(),
-                rule: rule.id.clone(),
+                rule: entry.id.clone(),
                 verdict,
             }),
         }

@@ -2,8 +2,8 @@
 use super::rule::GateKind;
 use entities::values::Moment;
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-use std::{borrow::Cow, fmt, str::FromStr};
+use serde::{Deserialize, Serialize, Serializer};
+use std::{borrow::Cow, fmt, str::FromStr, sync::Arc};
 
 /// All rules that concern an attempt, in the order of asking.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -42,23 +42,24 @@ impl Judgement {
     pub fn of(&self, rule: &str) -> Option<Verdict> {
         self.asked
             .iter()
-            .find(|asked| asked.rule == rule)
+            .find(|asked| *asked.rule == *rule)
             .map(|asked| asked.verdict)
     }
 
     /// The rules that said no, and were overridden.
     pub fn overridden(&self) -> impl Iterator<Item = &str> {
         let overridden = self.asked.iter().filter(|asked| asked.verdict == Verdict::Overridden);
-        overridden.map(|asked| asked.rule.as_str())
+        overridden.map(|asked| &*asked.rule)
     }
 }
 
 /// A rule, and what it says. Written `caps:us.cap.day:wait:2027-03-02T13:00:00.000Z`; `caps:us.cap.day` is a yes.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
 pub struct Asked {
     pub kind: GateKind,
-    pub rule: String,
+    /// Its id.
+    pub rule: Arc<str>,
     pub verdict: Verdict,
 }
 
@@ -136,7 +137,7 @@ impl FromStr for Asked {
         };
         Ok(Asked {
             kind,
-            rule: rule.to_owned(),
+            rule: rule.into(),
             verdict,
         })
     }
@@ -147,9 +148,9 @@ impl TryFrom<String> for Asked {
         text.parse()
     }
 }
-impl From<Asked> for String {
-    fn from(asked: Asked) -> String {
-        asked.to_string()
+impl Serialize for Asked {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
     }
 }
 impl JsonSchema for Asked {
@@ -172,7 +173,7 @@ mod tests {
     fn asked(kind: GateKind, rule: &str, verdict: Verdict) -> Asked {
         Asked {
             kind,
-            rule: rule.to_owned(),
+            rule: rule.into(),
             verdict,
         }
     }
@@ -214,7 +215,7 @@ mod tests {
             ],
         };
         let (first, kind) = judgement.first_no().unwrap();
-        assert_eq!((first.rule.as_str(), kind), ("c", GateKind::Caps));
+        assert_eq!((&*first.rule, kind), ("c", GateKind::Caps));
         assert_eq!(judgement.verdict_of(GateKind::Consent), Some(Verdict::Yes));
         assert_eq!(judgement.verdict_of(GateKind::Ring), None);
         assert_eq!(judgement.noes().count(), 4);

@@ -384,17 +384,17 @@ impl LegalTerms {
     }
 
     /// The same, of the attempt as it is committed: at its moment, and with the number that it shows.
-    pub fn committed(&self, judged: &Judged, caller: Option<&E164>, at: Moment) -> Judged {
+    pub fn committed(&self, judged: Judged, caller: Option<&E164>, at: Moment) -> Judged {
         let facts = Facts {
             at,
             caller: self.caller(caller).cloned(),
-            ..judged.facts.clone()
+            ..judged.facts
         };
         Judged {
             judgement: judge(&self.law, &facts),
             holds: self.law.holds(&facts),
             facts,
-            ..judged.clone()
+            ..judged
         }
     }
 

@@ -206,7 +206,7 @@ fn a_contract_that_is_named_is_the_one_that_counts() {
         let judged = terms.judged(whom, &record, None, (at, 0));
         let consent = judged.consent.map(|(id, _)| id.0.as_u128());
         assert_eq!(consent, rests_on, "{named:?}");
-        let optin = judged.judgement.asked.iter().find(|asked| asked.rule == "fr.optin");
+        let optin = judged.judgement.asked.iter().find(|asked| &*asked.rule == "fr.optin");
         assert_eq!(optin.unwrap().verdict, verdict, "{named:?}");
         // What is on record comes out the same, and not if another contract had been named.
         let written = serde_json::to_value(&judged.facts).unwrap();
@@ -218,7 +218,7 @@ fn a_contract_that_is_named_is_the_one_that_counts() {
             .judge(&facts)
             .asked
             .into_iter()
-            .find(|asked| asked.rule == "fr.optin");
+            .find(|asked| &*asked.rule == "fr.optin");
         assert_eq!(optin.unwrap().verdict, Verdict::Never, "{named:?}");
     }
 }

@@ -160,7 +160,7 @@ fn what_is_tightened_speaks_as_one_rule() {
         judgement
             .asked
             .iter()
-            .filter(|asked| asked.rule == "us.cap.day")
+            .filter(|asked| &*asked.rule == "us.cap.day")
             .count(),
         1
     );

@@ -19,7 +19,7 @@ impl LawCounts {
     /// One contact more: every rule that says no counts it, not the first alone, so that whoever mends one sees what is left.
     pub fn add(&mut self, judgement: &Judgement) {
         for asked in judgement.noes() {
-            let count = self.0.entry(asked.rule.clone()).or_default();
+            let count = self.0.entry(asked.rule.to_string()).or_default();
             match asked.verdict {
                 Verdict::Never => count.barred += 1,
                 Verdict::Wait(_) => count.held += 1,
@@ -38,7 +38,7 @@ mod tests {
     fn every_rule_that_says_no_counts() {
         let asked = |rule: &str, verdict| Asked {
             kind: GateKind::Consent,
-            rule: rule.to_owned(),
+            rule: rule.into(),
             verdict,
         };
         let judgement = |asked| Judgement { asked };

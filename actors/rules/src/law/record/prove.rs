@@ -45,7 +45,7 @@ fn differs(now: &Asked, then: &Asked) -> Difference {
 
 fn of_rule(asked: &Asked, what: &str) -> Difference {
     Difference {
-        rule: Some(asked.rule.clone()),
+        rule: Some(asked.rule.to_string()),
         what: what.to_owned(),
     }
 }

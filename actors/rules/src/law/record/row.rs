@@ -1,9 +1,9 @@
 //! From what is to be recorded to a row.
-use super::chain::{consent_in, digest};
+use super::chain::digest;
 use entities::{
     Error, Result,
     attempt::{New, RecordKind},
-    ids::{AttemptId, CampaignId, TenantId},
+    ids::{AttemptId, CampaignId, ConsentId, TenantId},
     values::Env,
 };
 use serde::Serialize;
@@ -25,6 +25,8 @@ pub struct Subject {
     pub dial_n: i32,
     pub campaign_id: Option<CampaignId>,
     pub hashes: Hashes,
+    /// The consent that an opening rests on: the one that its body names.
+    pub consent_id: Option<ConsentId>,
 }
 
 /// A row that says this, in as few letters as it takes.
@@ -39,7 +41,7 @@ pub fn record<C: Serialize>(subject: Subject, body: &impl Serialize, content: Op
         campaign_id: subject.campaign_id,
         number_hash: subject.hashes.number,
         email_hash: subject.hashes.email,
-        consent_id: consent_in(subject.kind, &body),
+        consent_id: subject.consent_id,
         body,
         content_sha256: content.as_deref().map(digest),
         content,

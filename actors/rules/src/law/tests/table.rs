@@ -156,7 +156,7 @@ fn rules_are_asked_in_order() {
     let asked = judge(Law::untouched(), &facts).asked;
     let kinds: Vec<GateKind> = asked.iter().map(|asked| asked.kind).collect();
     assert!(kinds.is_sorted());
-    let rules: BTreeSet<&str> = asked.iter().map(|asked| asked.rule.as_str()).collect();
+    let rules: BTreeSet<&str> = asked.iter().map(|asked| &*asked.rule).collect();
     assert_eq!(rules.len(), asked.len());
     for wanted in ["us.consent.voice", "us-fl.hours", "us-tx.hours", "everywhere.floor"] {
         assert!(rules.contains(wanted), "{wanted}");
