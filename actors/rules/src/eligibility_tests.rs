@@ -325,7 +325,7 @@ fn the_laws_own_hours_hold_whatever_the_group_says() {
     for (row, (verdict, calling_hours, ends, expected)) in table.into_iter().enumerate() {
         let asked = law::Asked {
             kind: GateKind::Hours,
-            rule: "us.hours".to_owned(),
+            rule: "us.hours".into(),
             verdict,
         };
         let record = ContactRecord {

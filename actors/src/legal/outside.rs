@@ -58,10 +58,11 @@ pub(super) async fn reassigned(
     (people, now): (&mut BTreeMap<Address, ContactRecord>, Moment),
 ) -> Result<()> {
     let behind_ms = deps.clock.times().behind_ms();
+    let later = now.plus_millis((-behind_ms).max(0));
     let mut wanted = Vec::new();
     for (asked, record, number) in numbered(asked, people) {
         // It is asked with the day of a consent.
-        if record.legal.consents.is_empty() {
+        if !legal.may_ask_reassigned(asked.whom(), &record.legal, later) {
             continue;
         }
         // Of the consent that it will rest on.

@@ -70,12 +70,20 @@ impl Table {
                 // Tens of thousands: not by growing.
                 let mut values = Vec::with_capacity(rows * columns);
                 for row in 0..rows {
-                    values.extend((0..columns).map(|column| value(row, column)));
+                    values.extend((0..columns).map(|column| as_stored(value(row, column))));
                 }
                 values
             }
             Table::Columns(columns) => arrays(rows, columns, value),
         }
+    }
+}
+
+/// SQLite keeps JSON as text. It is written down here, once: whoever binds values copies them first, and a tree takes longer than a text.
+fn as_stored(value: Value) -> Value {
+    match value {
+        Value::Json(Some(json)) => Value::from(json.to_string()),
+        value => value,
     }
 }
 

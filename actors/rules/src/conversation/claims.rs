@@ -8,54 +8,44 @@ use super::{
     disclosure::Asked,
     phrases::{
         self,
-        pattern::{self, Phrases},
+        pattern::{self, Beginnings, Phrases},
         words::Speech,
     },
     pieces::Pieces,
 };
 use std::{collections::HashMap, sync::LazyLock};
 
-type Lists = HashMap<&'static str, Phrases>;
+/// The phrases of one meaning in all languages.
+#[derive(Default)]
+struct Meaning {
+    lists: Vec<Phrases>,
+    beginnings: Beginnings,
+}
+
+/// By language.
+const TEXTS: [(&str, &str); 9] = [
+    ("en", include_str!("claims/phrases/en.txt")),
+    ("de", include_str!("claims/phrases/de.txt")),
+    ("fr", include_str!("claims/phrases/fr.txt")),
+    ("es", include_str!("claims/phrases/es.txt")),
+    ("it", include_str!("claims/phrases/it.txt")),
+    ("pt", include_str!("claims/phrases/pt.txt")),
+    ("nl", include_str!("claims/phrases/nl.txt")),
+    ("pl", include_str!("claims/phrases/pl.txt")),
+    ("tr", include_str!("claims/phrases/tr.txt")),
+];
 
 /// Read when something is first asked.
-static LISTS: [(&str, LazyLock<Lists>); 9] = [
-    (
-        "en",
-        LazyLock::new(|| pattern::read(include_str!("claims/phrases/en.txt"))),
-    ),
-    (
-        "de",
-        LazyLock::new(|| pattern::read(include_str!("claims/phrases/de.txt"))),
-    ),
-    (
-        "fr",
-        LazyLock::new(|| pattern::read(include_str!("claims/phrases/fr.txt"))),
-    ),
-    (
-        "es",
-        LazyLock::new(|| pattern::read(include_str!("claims/phrases/es.txt"))),
-    ),
-    (
-        "it",
-        LazyLock::new(|| pattern::read(include_str!("claims/phrases/it.txt"))),
-    ),
-    (
-        "pt",
-        LazyLock::new(|| pattern::read(include_str!("claims/phrases/pt.txt"))),
-    ),
-    (
-        "nl",
-        LazyLock::new(|| pattern::read(include_str!("claims/phrases/nl.txt"))),
-    ),
-    (
-        "pl",
-        LazyLock::new(|| pattern::read(include_str!("claims/phrases/pl.txt"))),
-    ),
-    (
-        "tr",
-        LazyLock::new(|| pattern::read(include_str!("claims/phrases/tr.txt"))),
-    ),
-];
+static MEANINGS: LazyLock<HashMap<&str, Meaning>> = LazyLock::new(|| {
+    let mut meanings: HashMap<&str, Meaning> = HashMap::new();
+    for (section, phrases) in TEXTS.iter().flat_map(|(_, text)| pattern::read(text)) {
+        meanings.entry(section).or_default().lists.push(phrases);
+    }
+    for meaning in meanings.values_mut() {
+        meaning.beginnings = Beginnings::of(&meaning.lists);
+    }
+    meanings
+});
 
 /// Words of a plain yes or no.
 const SHORT_ANSWER: usize = 5;
@@ -66,9 +56,15 @@ const MOST_TOLD: usize = 4;
 
 /// In the speaker's own words, in whatever language.
 fn has(section: &str, speech: &Speech) -> bool {
-    LISTS.iter().any(|(_, lists)| {
-        let found = lists.get(section).map_or_else(Vec::new, |phrases| phrases.find(speech));
-        found.iter().any(|span| !speech.quotes(span.start, span.end))
+    MEANINGS.get(section).is_some_and(|meaning| {
+        let mut lists = meaning
+            .beginnings
+            .within(speech)
+            .filter_map(|nth| meaning.lists.get(nth));
+        lists.any(|phrases| {
+            let found = phrases.find(speech);
+            found.iter().any(|span| !speech.quotes(span.start, span.end))
+        })
     })
 }
 

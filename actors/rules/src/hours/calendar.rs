@@ -6,7 +6,9 @@
 //! in either reading of a wall time that comes twice: the later one for a start, the earlier one for an end. A start or
 //! an end in a gap is the first instant after it.
 
-use chrono::{DateTime, Datelike, LocalResult, NaiveDate, NaiveDateTime, NaiveTime, TimeDelta, TimeZone, Weekday};
+use chrono::{
+    DateTime, Datelike, LocalResult, NaiveDate, NaiveDateTime, NaiveTime, Offset, TimeDelta, TimeZone, Weekday,
+};
 use chrono_tz::{GapInfo, Tz};
 use entities::values::Moment;
 use std::{collections::BTreeSet, iter, ops::RangeInclusive, sync::Arc};
@@ -123,6 +125,28 @@ impl Calendar {
         day.iter().map(move |&(start, end)| (minute(start), minute(end)))
     }
 
+    /// Is it open in `zone` from `at` on for `room_ms`, within one window of one date, while no clock is set? Mostly that is plain; "no"
+    /// means that it must be looked at closely.
+    fn is_plainly_open(&self, zone: Tz, at: Moment, room_ms: i64) -> bool {
+        let utc = at.datetime().naive_utc();
+        let offset = |hours| {
+            let at = utc.checked_add_signed(TimeDelta::hours(hours))?;
+            Some(zone.offset_from_utc_datetime(&at).fix())
+        };
+        // A window of a date ends within a day, and has begun within one.
+        let Some(now) = offset(0).filter(|now| offset(-24) == Some(*now) && offset(24) == Some(*now)) else {
+            return false;
+        };
+        let Some(wall) = utc.checked_add_offset(now) else {
+            return false;
+        };
+        let Some(ends) = wall.checked_add_signed(TimeDelta::milliseconds(room_ms)) else {
+            return false;
+        };
+        let mut windows = self.windows(wall.date());
+        windows.any(|(start, end)| start <= wall && wall < end && ends <= end)
+    }
+
     /// The open times in `zone` on these `days` from the date of `at`, in order; none touches another.
     fn open_windows(&self, zone: Tz, at: Moment, days: RangeInclusive<i64>) -> impl Iterator<Item = (Moment, Moment)> {
         let today = at.datetime().with_timezone(&zone).date_naive();
@@ -236,6 +260,10 @@ impl Hours {
 
     /// May a call start at `at` and ring for `room_ms`, all within one open window? More than 8 days never fit.
     pub fn is_open(&self, at: Moment, room_ms: i64) -> bool {
+        let mut parts = self.parts.iter();
+        if parts.all(|(calendar, zone)| calendar.is_plainly_open(*zone, at, room_ms)) {
+            return true;
+        }
         let open_window = self.open_window_within(at, AHEAD);
         open_window.is_some_and(|open_window| open_window.has_room(at, room_ms))
     }

@@ -268,6 +268,16 @@ impl Law {
         ages.min()
     }
 
+    /// From which age of a consent on a rule of these places may want to know that, on whatever days it holds.
+    pub(super) fn reassigned_asked_after(&self, scope: &Scope<'_>) -> Option<u32> {
+        let entries = self.of_places(scope.places).into_iter();
+        let ages = entries.filter_map(|entry| match &entry.rule.says {
+            Says::Reassigned { ask_after_days, .. } => Some(*ask_after_days),
+            _ => None,
+        });
+        ages.min()
+    }
+
     /// The rules that the operator has overridden for this workspace.
     pub fn overridden(&self, tenant: TenantId) -> Vec<String> {
         let overrides = self.operator.iter().flat_map(|operator| &operator.overrides);

@@ -4,7 +4,7 @@ use super::{
     Asked, CallerRules, GateKind, Judgement, Law, Scope,
     both_clocks::by_the_wall,
     facts::{AbandonmentFact, CallerFact, Facts, IdentityFact, PlaceSource, ReassignedFact, RegisterFact, RestFact},
-    judge,
+    judge::{is_older, judge},
     places::{clocks, of_region, zones_of},
     places_of,
 };
@@ -264,6 +264,20 @@ impl LegalTerms {
             consent,
             facts,
         }
+    }
+
+    /// May a rule want to know whether the number was given to somebody else? Mostly no consent is old enough, and nobody needs to be
+    /// judged to know that.
+    pub fn may_ask_reassigned(&self, whom: Whom<'_>, known: &LegalRecord, at: Moment) -> bool {
+        let (places, _) = whom.places();
+        let asked_after = self.law.reassigned_asked_after(&self.scope(&places, at));
+        let is_old = |days| {
+            known
+                .consents
+                .iter()
+                .any(|consent| is_older(consent.given_at, days, at))
+        };
+        asked_after.is_some_and(is_old)
     }
 
     pub fn judge(&self, facts: &Facts) -> Judgement {

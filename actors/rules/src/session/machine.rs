@@ -153,17 +153,20 @@ impl Machine for Session {
         next_deadline(self)
     }
     /// What is being said goes with the next step of the call; a crash ends the call anyway. So does ringing where it is only
-    /// played: a real phone rings for long, and whoever looks wants to see it.
+    /// played: a real phone rings for long, and whoever looks wants to see it. And so do disclosures where all is only played: of a real
+    /// talk it stands at once that they were heard.
     fn differs(&self, before: &Self) -> bool {
         let rings = |session: &Self| matches!(session.phase, Phase::Dialing { ringing: true, .. });
         let is_real = self.call.env == Env::Live;
-        self.mode() != before.mode() || self.call != before.call || (is_real && rings(self) != rings(before))
+        let has_changed = self.call != before.call && (self.call.has_line() || !self.has_only_disclosed(before));
+        self.mode() != before.mode() || has_changed || (is_real && rings(self) != rings(before))
     }
     fn is_at_rest(&self) -> bool {
         matches!(self.phase, Phase::Awaiting | Phase::Ended(_))
     }
     /// What was said is kept in memory until the end: a commit that failed must not cost it.
     fn carry_over(&mut self, before: &Self) {
+        disclosing::carry_over(self, before);
         if let (Phase::Conversing(talk), Phase::Conversing(known)) = (&mut self.phase, &before.phase) {
             self.log.clone_from(&before.log);
             let stored = std::mem::replace(talk, known.clone());

@@ -68,29 +68,82 @@ impl Shelf {
         self.phrases.push(phrase);
     }
 
-    /// The phrases that may begin with that word, in their order.
-    fn beginning_with(&self, word: &str) -> Vec<u32> {
-        let mut places = self.others.clone();
-        places.extend(self.by_word.get(word).into_iter().flatten());
+    /// The phrases that may begin with that word; one that may in several ways comes as often.
+    fn beginning_with<'a>(&'a self, word: &'a str) -> impl Iterator<Item = &'a Phrase> {
+        let whole = self.by_word.get(word).into_iter().flatten();
         let stems = word.chars().next().and_then(|letter| self.by_stem.get(&letter));
-        let stems = stems.into_iter().flatten();
-        let begun = stems.filter(|(stem, _)| word.starts_with(&***stem));
-        places.extend(begun.flat_map(|(_, places)| places));
-        places.sort_unstable();
-        places.dedup();
-        places
+        let begun = stems
+            .into_iter()
+            .flatten()
+            .filter(move |(stem, _)| word.starts_with(&***stem));
+        let begun = begun.flat_map(|(_, places)| places);
+        let places = self.others.iter().chain(whole).chain(begun);
+        places.filter_map(|place| self.phrases.get(*place as usize))
     }
 
     /// Where they stand.
     fn all(&self, speech: &Speech) -> Vec<Span> {
-        let starts = 0..speech.len();
+        if self.phrases.is_empty() {
+            return Vec::new();
+        }
         let at = |start: usize| {
-            let places = self.beginning_with(speech.word(start));
-            places
-                .into_iter()
-                .filter_map(move |place| self.phrases[place as usize].at(speech, start))
+            let phrases = self.beginning_with(speech.word(start));
+            phrases.filter_map(move |phrase| phrase.at(speech, start))
         };
-        starts.flat_map(at).collect()
+        (0..speech.len()).flat_map(at).collect()
+    }
+}
+
+/// Which of several lists have a phrase that can begin with a word that was said: of nine languages mostly one or two.
+#[derive(Debug, Default)]
+pub struct Beginnings {
+    by_word: HashMap<Box<str>, Bits>,
+    /// By the first letter.
+    by_stem: HashMap<char, HashMap<Box<str>, Bits>>,
+    any: Bits,
+}
+
+/// One for each list, the first one's the lowest.
+type Bits = u16;
+
+impl Beginnings {
+    /// At most 16 lists.
+    pub fn of<'a>(lists: impl IntoIterator<Item = &'a Phrases>) -> Self {
+        let mut known = Beginnings::default();
+        for (nth, phrases) in lists.into_iter().enumerate() {
+            let bit = 1 << nth;
+            // What spoils a phrase needs one.
+            for shelf in [&phrases.meant, &phrases.sure] {
+                for word in shelf.by_word.keys() {
+                    *known.by_word.entry(word.clone()).or_default() |= bit;
+                }
+                for (letter, stems) in &shelf.by_stem {
+                    let own = known.by_stem.entry(*letter).or_default();
+                    for stem in stems.keys() {
+                        *own.entry(stem.clone()).or_default() |= bit;
+                    }
+                }
+                if !shelf.others.is_empty() {
+                    known.any |= bit;
+                }
+            }
+        }
+        known
+    }
+
+    /// The places of those lists.
+    pub fn within(&self, speech: &Speech) -> impl Iterator<Item = usize> + use<> {
+        let mut found = self.any;
+        for word in (0..speech.len()).map(|at| speech.word(at)) {
+            found |= self.by_word.get(word).copied().unwrap_or_default();
+            let stems = word.chars().next().and_then(|letter| self.by_stem.get(&letter));
+            for (stem, bits) in stems.into_iter().flatten() {
+                if word.starts_with(&**stem) {
+                    found |= bits;
+                }
+            }
+        }
+        (0..Bits::BITS as usize).filter(move |nth| found & (1 << nth) != 0)
     }
 }
 

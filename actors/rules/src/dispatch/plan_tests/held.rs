@@ -91,7 +91,7 @@ fn who_waits_for_an_answer_that_is_on_its_way_waits_for_seconds() {
         };
         let asked = law::Asked {
             kind,
-            rule: "us.some".to_owned(),
+            rule: "us.some".into(),
             verdict: law::Verdict::Wait(None),
         };
         let record = ContactRecord {

@@ -1,6 +1,6 @@
 //! What the service has said for the law, kept with the call: its record is made of it.
 use super::*;
-use entities::session::{ConsentAsked, Disclosure};
+use entities::session::{CallLegal, ConsentAsked, Disclosure, Said};
 
 /// Of a call whose law is not known it stands in the timeline only.
 pub(super) fn disclosed(mut session: Session, disclosed: Disclosed, now: Moment) -> Result<(Session, Vec<Effect>)> {
@@ -51,6 +51,41 @@ pub(super) fn note_consent(call: &mut Row, granted: bool, (started_at, now): (Mo
     if let Some(asked) = legal.and_then(|legal| legal.said.consent.as_mut()) {
         asked.answer = Some(granted);
         asked.answered_ms = Some(ms_between(started_at, now));
+    }
+}
+
+/// Disclosures of a call that is only played are not stored before its next step.
+pub(super) fn carry_over(session: &mut Session, before: &Session) {
+    let Some(known) = &before.call.options.legal else {
+        return;
+    };
+    let is_behind = |stored: &CallLegal| {
+        let (stored, known) = (&stored.said, &known.said);
+        let count = |said: &Said| (said.disclosures.len(), said.more);
+        count(stored) < count(known) || stored.consent.is_none() && known.consent.is_some()
+    };
+    if session.call.options.legal.as_ref().is_some_and(is_behind)
+        && let Some(stored) = &mut Arc::make_mut(&mut session.call).options.legal
+    {
+        stored.said.clone_from(&known.said);
+    }
+}
+
+impl Session {
+    /// Nothing of the call's row is new but what was said for the law.
+    pub(super) fn has_only_disclosed(&self, before: &Self) -> bool {
+        let (Some(now), Some(then)) = (&self.call.options.legal, &before.call.options.legal) else {
+            return false;
+        };
+        if now.said == then.said {
+            return false;
+        }
+        let mut same = Row::clone(&self.call);
+        same.options.legal = Some(CallLegal {
+            said: then.said.clone(),
+            ..now.clone()
+        });
+        same == *before.call
     }
 }
 

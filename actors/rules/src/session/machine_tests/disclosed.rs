@@ -33,6 +33,21 @@ fn what_was_said_is_kept_with_the_call_and_shown_in_its_timeline() {
     assert_eq!(unknown.log.timeline.last().unwrap().kind, "disclosed");
 }
 
+#[test]
+fn what_is_only_played_is_stored_with_the_next_step() {
+    for (env, is_stored) in [(Env::Live, true), (Env::Test, false)] {
+        let mut row = lawful(|_| ());
+        row.env = env;
+        let before = talk_of(row);
+        let told = after(before.clone(), disclosed_until(14), 15);
+        assert_eq!(told.differs(&before), is_stored, "{env:?}");
+        // A commit that failed is decided anew from the rows.
+        let mut reloaded = before.clone();
+        reloaded.carry_over(&told);
+        assert_eq!(reloaded.call.disclosures(), told.call.disclosures(), "{env:?}");
+    }
+}
+
 /// One that is said over and over fills no row.
 #[test]
 fn only_so_many_are_kept() {
