@@ -136,6 +136,8 @@ pub enum DisclosureKind {
     Address,
     /// That the voice is a clone of somebody's.
     ClonedVoice,
+    /// At the end: that it was an AI, and where people answer.
+    Human,
 }
 impl DisclosureKind {
     /// As the API writes it.
@@ -149,6 +151,7 @@ impl DisclosureKind {
             DisclosureKind::Callback => "callback",
             DisclosureKind::Address => "address",
             DisclosureKind::ClonedVoice => "cloned_voice",
+            DisclosureKind::Human => "human",
         }
     }
 }

@@ -1,5 +1,5 @@
 //! What the service says for the law, in the agent's place: who speaks, before the brain's first word and again in a long talk; the truth,
-//! to who asks, and instead of a claim to be human.
+//! to who asks, and instead of a claim to be human; at the end, where people answer.
 //!
 //! What is owed is known by [`rules::conversation::disclosure`]; here it is said, and the session is told what was really heard of it.
 use super::{
@@ -181,9 +181,19 @@ impl<L: CallTransport> Conversation<L> {
 
     /// Before a message to a machine.
     pub(super) async fn introduce_message(&mut self) {
-        let Some(speech) = self.disclosures.of_message() else {
-            return;
-        };
+        if let Some(speech) = self.disclosures.of_message() {
+            self.disclose_whole(&speech).await;
+        }
+    }
+
+    /// At the end of a talk that we end, and of a message to a machine. Whoever hangs up hears no more.
+    pub(super) async fn close(&mut self) {
+        if let Some(speech) = self.disclosures.closing() {
+            self.disclose_whole(&speech).await;
+        }
+    }
+
+    async fn disclose_whole(&mut self, speech: &Speech) {
         let began = self.now();
         let spoken = self.speech_out.speak(&speech.text(), None, true).await;
         self.tell_disclosed(&speech.sentences, began, is_cut(&spoken));

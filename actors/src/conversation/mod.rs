@@ -264,6 +264,7 @@ impl<L: CallTransport> Conversation<L> {
     /// Says goodbye and hangs up.
     async fn leave(&mut self, words: &str) -> Over {
         self.speech_out.say_whole(words).await;
+        self.close().await;
         let no = self.overhear(true).await;
         self.speech_out.tell(Command::HangUp(EndedBy::Agent));
         // Who is being taken leave of is heeded when that is over.
@@ -341,6 +342,7 @@ impl<L: CallTransport> Conversation<L> {
         if let Some(no) = self.say_last_words().await {
             self.tell_no(no);
         }
+        self.close().await;
         // What was said last counts, whatever else has failed.
         if let Some(no) = self.last_wish(true).await {
             self.tell_no(no);
@@ -399,10 +401,12 @@ impl<L: CallTransport> Conversation<L> {
         )
     }
 
-    /// After who calls, and how to opt out, where that must be told. A machine that talks on is not listened to.
+    /// After who calls, and how to opt out, where that must be told, and before what is said last. A machine that talks on is not listened
+    /// to.
     pub async fn say_message(&mut self, words: &str) {
         self.introduce_message().await;
         self.speech_out.say_whole(words).await;
+        self.close().await;
     }
 
     pub fn message_left(&mut self) {

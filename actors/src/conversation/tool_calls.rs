@@ -91,6 +91,7 @@ impl<L: CallTransport> Conversation<L> {
             });
         }
         if ends {
+            self.close().await;
             return Err(self.end_with(Command::HangUp(EndedBy::Agent)).await);
         }
         Ok(Next::Heard(Heard::Results(results)))

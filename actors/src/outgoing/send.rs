@@ -52,16 +52,22 @@ pub fn send_begun<M: Sendable>(deps: &Deps, row: M, permit: Permit, permission: 
     });
 }
 
-/// The intent to send it may stand all the same, though its commit was given up. Nothing was handed over, so it is as if there had
-/// been no room; where the intent does not stand, that changes nothing.
+/// The intent to send it, which a campaign was about to commit, may stand all the same, though that commit was given up.
 pub fn undecided<M: Sendable>(deps: &Deps, key: TenantScoped<M::Id>) {
-    let (its, busy) = (deps.clone(), deps.clock.busy());
-    deps.runtime.spawn(async move {
-        let _busy = busy;
-        its.decided().await;
-        let why = Fault::new(UNDECIDED, "the database did not answer in time");
-        M::mailbox(&its).tell(key, Command::Busy { retry_after: None, why });
+    let (its, stay) = (deps.clone(), deps.stay(key.tenant_id));
+    deps.jobs.run(M::running(deps), key.id, "message", async move {
+        let _stay = stay;
+        take_back::<M>(&its, key).await;
+        Ok(())
     });
+}
+
+/// Nothing was handed over, so it is as if there had been no room; where the intent does not stand, that changes nothing. Whoever waits
+/// here has the message in hand until then: what is taken back is whichever intent stands, and a newer one may have been handed over.
+async fn take_back<M: Sendable>(deps: &Deps, key: TenantScoped<M::Id>) {
+    deps.decided().await;
+    let why = Fault::new(UNDECIDED, "the database did not answer in time");
+    M::mailbox(deps).tell(key, Command::Busy { retry_after: None, why });
 }
 
 async fn hand_over<M: Sendable>(deps: &Deps, key: TenantScoped<M::Id>) -> Result<()> {
@@ -73,7 +79,7 @@ async fn hand_over<M: Sendable>(deps: &Deps, key: TenantScoped<M::Id>) -> Result
     if holds::look(deps).await?.is_some() {
         return Ok(());
     }
-    let _permit = permits.take(key.tenant_id).await?;
+    let permit = permits.take(key.tenant_id).await?;
     if deps.is_draining() {
         return Ok(());
     }
@@ -106,7 +112,8 @@ async fn hand_over<M: Sendable>(deps: &Deps, key: TenantScoped<M::Id>) -> Result
         // Canceled, or sent, at this very moment.
         Err(Error::InvalidState { .. }) => return Ok(()),
         Err(error) => {
-            undecided::<M>(deps, key);
+            drop(permit);
+            take_back::<M>(deps, key).await;
             return Err(error);
         }
     };

@@ -300,4 +300,9 @@ impl Writer {
     pub fn fail_next(&self, commits: u32) {
         self.fail_next.store(commits, Ordering::SeqCst);
     }
+
+    /// How many of them are still to fail.
+    pub fn still_to_fail(&self) -> u32 {
+        self.fail_next.load(Ordering::SeqCst)
+    }
 }

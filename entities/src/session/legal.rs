@@ -23,6 +23,9 @@ pub struct CallLegal {
     /// Where whoever calls can be called back: a toll-free number, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub callback: Option<E164>,
+    /// Where people answer, if that has to be said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub staffed: Option<E164>,
     /// A postal or an e-mail address, on one line.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub address: Option<String>,

@@ -135,8 +135,8 @@ fn is_seen(selector: &str) -> String {
     )
 }
 
-/// Puts a value in the place of what is in a field.
-async fn fill(page: &Page, selector: &str, value: &str) {
+/// Puts a value in the place of what is in a field, also of one that is folded away.
+async fn set(page: &Page, selector: &str, value: &str) {
     let script = format!(
         "(() => {{
             const it = document.querySelector({0});
@@ -147,8 +147,15 @@ async fn fill(page: &Page, selector: &str, value: &str) {
         json!(selector),
         json!(value)
     );
-    page.until(&is_seen(selector)).await;
+    page.until(&format!("document.querySelector({}) !== null", json!(selector)))
+        .await;
     assert_eq!(page.value(&script).await, value, "{selector}");
+}
+
+/// The same once it is seen.
+async fn fill(page: &Page, selector: &str, value: &str) {
+    page.until(&is_seen(selector)).await;
+    set(page, selector, value).await;
 }
 
 /// Writes into a field that may be still to come.
@@ -243,7 +250,7 @@ fn a_manager_starts_a_campaign_and_looks_into_its_calls() {
         press(&page, "Start").await;
         page.until(&shows("No real phone rings.")).await;
         confirm(&page, "Not yet").await;
-        page.until("document.querySelector('dialog[open]') === null").await;
+        page.until(NO_DIALOG).await;
         assert_eq!(stage.api.get(&path).await["status"], "draft");
         press(&page, "Start").await;
         confirm(&page, "Start campaign").await;

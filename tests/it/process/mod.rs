@@ -18,8 +18,12 @@ mod tenants;
 mod the_law;
 mod traced;
 mod watched;
+mod written;
 
-use crate::world::{Backend, TestDatabase, client};
+use crate::world::{
+    Backend, TestDatabase, client, number,
+    phone::{pause, signal},
+};
 pub(crate) use calls::Calls;
 use sea_orm::{ConnectOptions, ConnectionTrait, Database};
 use serde_json::{Value, json};
@@ -357,19 +361,9 @@ fn serve(place: &Place, environment: &[(&'static str, String)]) -> Child {
     place.serve(&environment)
 }
 
-async fn pause(ms: u64) {
-    let _busy = runtime::clock::Clock::wall().sleep(Duration::from_millis(ms)).await;
-}
-
 /// SIGTERM, and a clean end.
 pub(crate) fn terminate(child: &mut Child) {
-    assert!(
-        Command::new("kill")
-            .arg(child.id().to_string())
-            .status()
-            .unwrap()
-            .success()
-    );
+    signal(child.id(), "-TERM");
     let ended = child.wait().unwrap();
     assert!(ended.success(), "SIGTERM ends it in order, not by {ended}");
 }
@@ -468,8 +462,5 @@ fn assert_in_our_words(line: &str) {
 
 /// Kills in one run; by hand with more: `CALLBOARD_TEST_KILLS=200`.
 pub(crate) fn kills() -> usize {
-    std::env::var("CALLBOARD_TEST_KILLS")
-        .ok()
-        .and_then(|text| text.parse().ok())
-        .unwrap_or(12)
+    number("CALLBOARD_TEST_KILLS", 12)
 }

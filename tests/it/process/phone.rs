@@ -1,5 +1,5 @@
 //! kill -9 while telephones ring and people talk: what the service that starts next leaves of it at the other end.
-use super::the_law::number;
+use super::number;
 use crate::{
     phone::{
         exchange::{Exchange, PERSON, has},

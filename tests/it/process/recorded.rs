@@ -1,8 +1,8 @@
 //! kill -9 over calls that are recorded, refused, handed over and opted out of; then over sounds that are being stored and
 //! erased. What was written down by service, carrier, receiver and disk is put side by side, and nothing may contradict.
 use super::{
-    Calls, Place, on_disk, pause, serve, terminate,
-    the_law::{lines, millis, number},
+    Calls, Place, number, on_disk, pause, serve, terminate,
+    written::{count, millis, sha256},
 };
 use crate::{
     audit::{Evidence, check, report},
@@ -12,7 +12,6 @@ use crate::{
     },
 };
 use serde_json::{Value, json};
-use sha2::{Digest, Sha256};
 use std::{
     collections::{BTreeMap, BTreeSet},
     path::Path,
@@ -41,11 +40,14 @@ struct Stage {
 
 impl Stage {
     async fn set(place: Place) -> Self {
-        let path = |name: &str| place.folder.path().join(name).to_str().unwrap().to_owned();
+        let recordings = place.folder.path().join("recordings");
         let environment = vec![
             ("CALLBOARD_SANDBOX_SPEED", "20".to_owned()),
-            ("CALLBOARD_SANDBOX_LOG", path("carrier.log")),
-            ("CALLBOARD_RECORDINGS", path("recordings")),
+            (
+                "CALLBOARD_SANDBOX_LOG",
+                place.carrier_log().to_str().unwrap().to_owned(),
+            ),
+            ("CALLBOARD_RECORDINGS", recordings.to_str().unwrap().to_owned()),
             ("CALLBOARD_VOICE", "tones".to_owned()),
             ("CALLBOARD_OPT_OUT_PURGE_GRACE", format!("{}s", GRACE / 1_000)),
             ("CALLBOARD_WEBHOOK_RETRY_SCHEDULE", ["1"; 15].join(",")),
@@ -117,43 +119,25 @@ impl Stage {
         self.place.folder.path().join("recordings")
     }
 
-    fn dump(&self) -> Vec<Value> {
-        lines(&String::from_utf8(self.place.run(&["audit", "dump"]).stdout).unwrap())
-    }
-
-    /// Waits until nothing is under way any more, and answers the dump of then.
-    async fn quiet(&self, done: impl Fn(&Value) -> bool) -> Vec<Value> {
-        for _ in 0..1_800 {
-            let dump = self.dump();
-            if dump.iter().all(&done) {
-                return dump;
-            }
-            pause(100).await;
-        }
-        let open: Vec<_> = self.dump().into_iter().filter(|line| !done(line)).take(5).collect();
-        panic!("it does not come to rest: {open:?}");
-    }
-
     /// Left in peace; and once more started when all that is to be purged is due, for a purge may wait half a minute for
     /// the next look otherwise.
     async fn rest(&mut self) -> Vec<Value> {
-        let stored = self.quiet(is_done).await;
+        let stored = self.place.quiet(is_done).await;
         let due = stored.iter().filter(|line| line["purge_reason"] == "opt_out");
         let due = due.filter_map(|line| line["purge_after"].as_str().and_then(crate::audit::read::millis));
         let left = due.max().map_or(0, |due| (due - millis()).max(0) + 1);
         pause(left.try_into().unwrap()).await;
         terminate(&mut self.serving);
         self.serve_again();
-        self.quiet(|line| is_done(line) && line["state"] != "pending_purge")
-            .await
+        let is_purged = |line: &Value| is_done(line) && line["state"] != "pending_purge";
+        self.place.quiet(is_purged).await
     }
 
     /// Nothing that was written down contradicts.
     fn checked(&self, dump: Vec<Value>, campaigns: f64) -> Vec<Value> {
-        let log = std::fs::read_to_string(self.place.folder.path().join("carrier.log"));
         let evidence = Evidence {
             dump,
-            carrier: lines(&log.unwrap()),
+            carrier: self.place.carried(),
             provider: Vec::new(),
             acknowledged: self.acknowledged.clone(),
             files: Some(files(&self.folder())),
@@ -179,10 +163,7 @@ impl Stage {
         let mut arrived = BTreeSet::new();
         for request in self.receiver.requests() {
             assert_eq!(request.verified, Some(true));
-            let sha256: String = Sha256::digest(&request.raw)
-                .iter()
-                .map(|byte| format!("{byte:02x}"))
-                .collect();
+            let sha256 = sha256(&request.raw);
             assert_eq!(events.get(request.id()), Some(&&*sha256), "{}", request.event);
             arrived.insert(request.id().to_owned());
         }
@@ -219,10 +200,6 @@ fn files(folder: &Path) -> Vec<String> {
     }
     found.sort();
     found
-}
-
-fn count(dump: &[Value], name: &str, value: &str) -> usize {
-    dump.iter().filter(|line| line[name] == value).count()
 }
 
 fn figures(kills: usize, dump: &[Value]) {

@@ -1,20 +1,12 @@
 //! Two processes that both believe they own a database: one of them writes nothing more, and does nothing more outside.
-use super::{Calls, on, own_address};
+use super::{Calls, on, own_address, signal, terminate, written::lines};
 use crate::world::Backend;
 use sea_orm::{ConnectionTrait, Database};
 use serde_json::json;
 use std::{
     io::{BufRead, BufReader},
-    process::{Command, Stdio},
+    process::Stdio,
 };
-
-pub(super) fn signal(name: &str, process: u32) {
-    let sent = Command::new("kill")
-        .args([name, &process.to_string()])
-        .status()
-        .unwrap();
-    assert!(sent.success());
-}
 
 /// One is stopped in the middle of its calls, its lock is cut, another takes over: when the first goes on, it ends before its
 /// next call and its next webhook.
@@ -44,7 +36,7 @@ fn who_has_lost_the_database_does_nothing_more() {
         api.until(&path, |campaign| campaign["counts"]["completed"].as_i64() > Some(3))
             .await;
 
-        signal("-STOP", first.id());
+        signal(first.id(), "-STOP");
         let outside = Database::connect(&place.database.url).await.unwrap();
         let cut = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'callboard lock' AND datname = current_database()";
         outside.execute_unprepared(cut).await.unwrap();
@@ -67,7 +59,7 @@ fn who_has_lost_the_database_does_nothing_more() {
         std::thread::spawn(move || std::io::copy(&mut told, &mut std::io::sink()));
 
         let placed = std::fs::read_to_string(&logs[0]).unwrap();
-        signal("-CONT", first.id());
+        signal(first.id(), "-CONT");
         assert!(!first.wait().unwrap().success(), "it ends with a failure");
         let since = std::fs::read_to_string(&logs[0]).unwrap();
         let more: Vec<_> = since[placed.len()..]
@@ -80,7 +72,7 @@ fn who_has_lost_the_database_does_nothing_more() {
         let done = api.until(&path, |campaign| campaign["status"] == "completed").await;
         assert_eq!(done["counts"]["total"], 60);
         let both = since + &std::fs::read_to_string(&logs[1]).unwrap();
-        let mut sessions: Vec<String> = super::the_law::lines(&both)
+        let mut sessions: Vec<String> = lines(&both)
             .iter()
             .filter(|line| line["what"] == "placed")
             .map(|line| line["session"].as_str().unwrap().to_owned())
@@ -89,7 +81,7 @@ fn who_has_lost_the_database_does_nothing_more() {
         sessions.sort();
         sessions.dedup();
         assert_eq!(sessions.len(), placed, "a session is dialled once");
-        super::terminate(&mut second);
+        terminate(&mut second);
     });
 }
 
@@ -112,6 +104,6 @@ fn one_process_per_file_by_whatever_name() {
         for name in [file.as_str(), link.to_str().unwrap(), hard.as_str()] {
             place.refuses_a_second(&[("CALLBOARD_DATABASE_URL", &format!("sqlite://{name}"))]);
         }
-        super::terminate(&mut first);
+        terminate(&mut first);
     });
 }

@@ -1,48 +1,24 @@
 //! kill -9 in the middle of campaigns, with numbers that come onto the do-not-call list meanwhile, consents that are taken back, pauses,
 //! and a list that is being read in: what was written down by service, carrier and client is put side by side, and nothing may contradict.
-use super::{Calls, Place, agreed::Agreed, kills, on_disk, terminate};
+use super::{Calls, Place, agreed::Agreed, kills, number, on_disk, terminate, written::millis};
 use crate::{
     audit::{Evidence, check, report},
     world::Backend,
 };
 use serde_json::{Value, json};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
-
-/// Contacts of the largest campaign. By hand: `CALLBOARD_TEST_KILLS=100 CALLBOARD_TEST_CONTACTS=2000`.
-pub(super) fn number(name: &str, usual: usize) -> usize {
-    std::env::var(name)
-        .ok()
-        .and_then(|text| text.parse().ok())
-        .unwrap_or(usual)
-}
+use std::time::Duration;
 
 const LIMIT: usize = 30;
 
-pub(super) fn lines(text: &str) -> Vec<Value> {
-    // A kill may leave half a line at the end of a log.
-    text.lines()
-        .filter_map(|line| serde_json::from_str(line).ok())
-        .collect()
-}
-
-pub(super) fn millis() -> i64 {
-    SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .unwrap()
-        .as_millis()
-        .try_into()
-        .unwrap()
-}
-
+/// By hand with more: `CALLBOARD_TEST_KILLS=100`, and `CALLBOARD_TEST_CONTACTS=2000` in the largest campaign.
 fn killed_while_it_calls(backend: Backend) {
     on_disk(backend, async |place: Place| {
         let (kills, contacts) = (kills(), number("CALLBOARD_TEST_CONTACTS", 300));
         let rate = (contacts as f64 / (kills as f64 * 0.6)).clamp(10.0, 100.0).round();
-        let log = place.folder.path().join("carrier.log");
-        let log_path = log.to_str().unwrap().to_owned();
+        let log = place.carrier_log();
         let environment = [
             ("CALLBOARD_SANDBOX_SPEED", "40"),
-            ("CALLBOARD_SANDBOX_LOG", &log_path),
+            ("CALLBOARD_SANDBOX_LOG", log.to_str().unwrap()),
             // As it comes with the service.
             ("CALLBOARD_LAW_FILE", ""),
         ];
@@ -126,8 +102,8 @@ fn killed_while_it_calls(backend: Backend) {
             }
         }
         let evidence = Evidence {
-            dump: lines(&String::from_utf8(place.run(&["audit", "dump"]).stdout).unwrap()),
-            carrier: lines(&std::fs::read_to_string(&log).unwrap()),
+            dump: place.dump(),
+            carrier: place.carried(),
             provider: Vec::new(),
             acknowledged,
             files: None,

@@ -3,16 +3,13 @@
 use crate::{
     audit::{check, report},
     on_both,
-    world::{Tenant, World, minutes, seconds},
+    world::{Tenant, World, minutes, number, seconds},
 };
 use futures_util::future::{join, join_all, join3};
 use serde_json::{Value, json};
 
 fn races() -> usize {
-    std::env::var("CALLBOARD_TEST_RACES")
-        .ok()
-        .and_then(|text| text.parse().ok())
-        .unwrap_or(25)
+    number("CALLBOARD_TEST_RACES", 25)
 }
 
 /// Everything that is stored, checked against the promises. The carrier keeps no log here: times are not real.

@@ -34,9 +34,7 @@ impl Head {
     }
 
     pub fn header(&self, name: &str) -> Option<&str> {
-        let mut headers = self.headers.iter();
-        let found = headers.find(|(known, _)| known.eq_ignore_ascii_case(name));
-        found.map(|(_, value)| value.as_str())
+        header(&self.headers, name)
     }
 
     /// Bytes of the body.
@@ -44,4 +42,9 @@ impl Head {
         self.header("content-length")
             .map_or(0, |length| length.parse().unwrap())
     }
+}
+
+pub fn header<'a>(headers: &'a [(String, String)], name: &str) -> Option<&'a str> {
+    let found = headers.iter().find(|(known, _)| known.eq_ignore_ascii_case(name));
+    found.map(|(_, value)| value.as_str())
 }

@@ -72,12 +72,15 @@ use std::{
     time::{Duration, Instant},
 };
 
+/// How many of something a run has; by hand the environment says more.
+pub fn number(name: &str, usual: usize) -> usize {
+    let given = std::env::var(name).ok().and_then(|text| text.parse().ok());
+    given.unwrap_or(usual)
+}
+
 /// Real time for one scenario, on a slow machine with many tests at once; more where it is repeated by hand.
 fn limit() -> Duration {
-    let races = std::env::var("CALLBOARD_TEST_RACES")
-        .ok()
-        .and_then(|text| text.parse().ok());
-    Duration::from_secs(300 + 2 * races.unwrap_or(0))
+    Duration::from_secs(300 + 2 * number("CALLBOARD_TEST_RACES", 0) as u64)
 }
 
 /// Lets others run until it is there, and names what never came.

@@ -1,6 +1,9 @@
 //! A real local speech server: whatever is asked over HTTP, the test decides what comes, piece by piece. Keeps its connections.
 //! Speaks HTTP/1.1 with its own few lines, not with the service's.
-use super::{http_head::Head, local_listener::listen};
+use super::{
+    http_head::{Head, header},
+    local_listener::listen,
+};
 use serde_json::Value;
 use std::{
     net::SocketAddr,
@@ -77,9 +80,7 @@ pub struct Asked {
 
 impl Asked {
     pub fn header(&self, name: &str) -> Option<&str> {
-        let mut headers = self.headers.iter();
-        let found = headers.find(|(known, _)| known.eq_ignore_ascii_case(name));
-        found.map(|(_, value)| value.as_str())
+        header(&self.headers, name)
     }
 }
 

@@ -3,7 +3,7 @@
 //! The opening is said before the brain's first word. It counts sentence by sentence: what was talked over is said again once the other
 //! side has finished, at most [`MOST_TRIES`] times, and then in its shortest form, which is said to its end whatever is said meanwhile.
 //! What no voice says stays owed, and a talk in which that goes on is not held ([`Disclosures::have_failed`]). A reminder follows in a
-//! long talk, and after whatever has interrupted it.
+//! long talk, and after whatever has interrupted it. Some things are said at the end alone ([`Disclosures::closing`]).
 mod speech;
 mod texts;
 
@@ -85,6 +85,8 @@ struct Speaker {
     subject: Option<String>,
     purpose: Purpose,
     callback: Option<String>,
+    /// Where people answer.
+    staffed: Option<String>,
     address: Option<String>,
     /// The number that is shown.
     caller: Option<String>,
@@ -100,6 +102,8 @@ pub struct Disclosures {
     /// What can be said of all that is wanted.
     wanted: Vec<DisclosureKind>,
     owed: Vec<DisclosureKind>,
+    /// Something is said at the end.
+    closes: bool,
     form: Form,
     /// How often what is owed was begun and talked over.
     tries: u32,
@@ -117,12 +121,14 @@ impl Disclosures {
         let speaker = Speaker::of(call, language, key);
         let disclose = legal.and_then(|legal| legal.disclose.clone()).unwrap_or_default();
         let Disclose { kinds, repeat_minutes } = disclose;
+        let closes = kinds.contains(&DisclosureKind::Human);
         let wanted: Vec<DisclosureKind> = kinds.into_iter().filter(|kind| speaker.can_say(*kind)).collect();
         let minutes = repeat_minutes.filter(|minutes| *minutes > 0);
         Disclosures {
             speaker,
             owed: wanted.clone(),
             wanted,
+            closes,
             form: Form::Opening,
             tries: 0,
             failures: 0,
@@ -238,6 +244,14 @@ impl Disclosures {
             is_whole: true,
         })
     }
+
+    /// The last words, where we end the talk. Nobody can ask anything after them, so they are said to their end.
+    pub fn closing(&self) -> Option<Speech> {
+        self.closes.then(|| Speech {
+            sentences: self.speaker.closing(),
+            is_whole: true,
+        })
+    }
 }
 
 impl Speaker {
@@ -260,6 +274,7 @@ impl Speaker {
                 .map(plain),
             purpose: spoken.map(|legal| legal.purpose).unwrap_or_default(),
             callback: legal.and_then(|legal| legal.callback.as_ref()).map(spelled),
+            staffed: legal.and_then(|legal| legal.staffed.as_ref()).map(spelled),
             address: legal.and_then(|legal| legal.address.as_deref()).map(plain),
             caller: call.from_number.as_ref().filter(|_| side == Side::Called).map(spelled),
             key: key.map(str::to_owned),
@@ -276,6 +291,8 @@ impl Speaker {
             DisclosureKind::Recording => !self.is_recorded,
             DisclosureKind::Callback => self.callback.is_some(),
             DisclosureKind::Address => self.address.is_some(),
+            // At the end, and not before.
+            DisclosureKind::Human => false,
         }
     }
 
@@ -301,7 +318,7 @@ impl Speaker {
                 DisclosureKind::Callback => filled(texts.callback, &[("number", number)]),
                 DisclosureKind::Address => filled(texts.address, &[("address", address)]),
                 DisclosureKind::OptOut => self.offer(form),
-                DisclosureKind::Ai | DisclosureKind::Name | DisclosureKind::Purpose => continue,
+                DisclosureKind::Ai | DisclosureKind::Name | DisclosureKind::Purpose | DisclosureKind::Human => continue,
             };
             let kinds = vec![kind];
             sentences.push(Sentence { kinds, text });
@@ -376,6 +393,20 @@ impl Speaker {
             kinds: vec![DisclosureKind::OptOut],
             text: filled(self.texts.mailbox, &[("number", number)]),
         })
+    }
+
+    /// What has spoken; and where people answer, if that is known.
+    fn closing(&self) -> Vec<Sentence> {
+        let texts = self.texts;
+        let was = Sentence {
+            kinds: vec![DisclosureKind::Ai],
+            text: texts.closing.to_owned(),
+        };
+        let human = self.staffed.as_deref().map(|number| Sentence {
+            kinds: vec![DisclosureKind::Human],
+            text: filled(texts.human, &[("number", number)]),
+        });
+        std::iter::once(was).chain(human).collect()
     }
 }
 

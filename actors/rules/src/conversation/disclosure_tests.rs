@@ -3,7 +3,7 @@ use entities::{
     agent::{Channels, ConsentMode},
     ids::{AgentId, RoomId, SessionId, TenantId},
     law::{
-        DisclosureKind::{Address, Ai, Callback, ClonedVoice, Name, OptOut, Purpose, Recording},
+        DisclosureKind::{Address, Ai, Callback, ClonedVoice, Human, Name, OptOut, Purpose, Recording},
         Legal, Purpose as For,
     },
     session::{CallLegal, Recorded},
@@ -34,6 +34,7 @@ fn call(kinds: &[DisclosureKind], change: impl FnOnce(&mut Call)) -> Call {
         },
         name: Some("Acme Inc.".into()),
         callback: Some(number("+18005550199")),
+        staffed: Some(number("+12025550123")),
         address: Some("1 Main St, Springfield".into()),
         disclose: Some(Disclose {
             kinds: kinds.to_vec(),
@@ -156,7 +157,17 @@ fn the_opening_names_what_is_wanted_and_known() {
 /// Every text is filled, and none of them claims to be human.
 #[test]
 fn every_language_says_everything() {
-    let all = [Ai, Name, Purpose, OptOut, Recording, Callback, Address, ClonedVoice];
+    let all = [
+        Ai,
+        Name,
+        Purpose,
+        OptOut,
+        Recording,
+        Callback,
+        Address,
+        ClonedVoice,
+        Human,
+    ];
     let sides: [fn(&mut Call); 3] = [
         |_| (),
         |call| call.direction = Direction::Inbound,
@@ -171,6 +182,7 @@ fn every_language_says_everything() {
                 said.push(disclosures.answer(asked).text);
             }
             said.extend(disclosures.of_message().map(|speech| speech.text()));
+            said.extend(disclosures.closing().map(|speech| speech.text()));
             for _ in 0..=MOST_TRIES {
                 let speech = disclosures.next().unwrap();
                 said.push(speech.text());
@@ -192,6 +204,28 @@ fn every_language_says_everything() {
         safe_harbour("en", "Acme", &number("+18005550199"), None).unwrap(),
         "This was a telemarketing call by Acme, +1 8 0 0 5 5 5 0 1 9 9. Call that number to be called no more."
     );
+}
+
+/// Source: Cal. AB 3030: at the end, too, and with how a person is reached.
+#[test]
+fn the_last_words_say_what_has_spoken_and_where_people_answer() {
+    let of = |kinds: &[DisclosureKind], change: fn(&mut Call)| {
+        let closing = Disclosures::of(&call(kinds, change), "en-US", None).closing();
+        closing.map(|speech| (speech.text(), kinds_of(&speech.sentences), speech.is_whole))
+    };
+    let was = "This was an AI assistant.";
+    let whole = format!("{was} To speak with a person, call +1 2 0 2 5 5 5 0 1 2 3.");
+    let told = Some((whole, vec![Ai, Human], true));
+    assert_eq!(of(&[Ai, Human], |_| ()), told);
+    assert_eq!(of(&[Human], |call| call.direction = Direction::Inbound), told);
+    let nobody = of(&[Ai, Human], |call| legal(call).staffed = None);
+    assert_eq!(nobody, Some((was.to_owned(), vec![Ai], true)));
+    assert_eq!(of(&USUAL, |_| ()), None);
+    // Nothing of it is said, or owed, before.
+    let mut disclosures = Disclosures::of(&call(&[Ai, Human], |_| ()), "en", None);
+    let opening = "This is the AI assistant of Acme Inc.".to_owned();
+    assert_eq!(say(&mut disclosures, None, 1), (opening, false, vec![Ai, Name]));
+    assert_eq!(disclosures.next(), None);
 }
 
 /// What was said, and which kinds were heard of it.

@@ -132,8 +132,8 @@ mod tests {
 
     /// Each pack of `KNOWN`: its version, SHA-256 over its files in their order, and what it is read from.
     const VERSIONS: &[(&str, &str, Texts<'static>)] = &[(
-        "2026-11-30.2",
-        "f61a4c951094791f21c3f74c0d14237999cc798d0ae5b19424d0268c62337ff4",
+        "2026-12-01.1",
+        "5eb8f32c3626be47a22bd5b35734b8b2fcf6851ab204e0dd49eca58fdcd3f41e",
         CURRENT,
     )];
 

@@ -367,6 +367,11 @@ impl LegalTerms {
             kinds.retain(|kind| is_ours || is_told_to_guests(*kind));
             // Said of another voice it would not be true.
             kinds.retain(|kind| facts.is_cloned_voice || *kind != DisclosureKind::ClonedVoice);
+            if kinds.contains(&DisclosureKind::Human) {
+                // On the toll-free one a machine may take opt-outs.
+                let identity = &self.identity;
+                bound.staffed = identity.callback_number.clone().or(identity.toll_free_number.clone());
+            }
             bound.disclose = (!kinds.is_empty()).then_some(Disclose {
                 kinds,
                 repeat_minutes: duties.repeat_minutes,
@@ -437,7 +442,11 @@ impl LegalTerms {
 /// Whoever calls us, or opens a page of ours, is on no list that could call again, and knows whom they call.
 fn is_told_to_guests(kind: DisclosureKind) -> bool {
     match kind {
-        DisclosureKind::Ai | DisclosureKind::Name | DisclosureKind::ClonedVoice | DisclosureKind::Recording => true,
+        DisclosureKind::Ai
+        | DisclosureKind::Name
+        | DisclosureKind::ClonedVoice
+        | DisclosureKind::Recording
+        | DisclosureKind::Human => true,
         DisclosureKind::Purpose | DisclosureKind::OptOut | DisclosureKind::Callback | DisclosureKind::Address => false,
     }
 }

@@ -82,6 +82,31 @@ fn who_is_transcribed_where_all_parties_must_agree_is_told_so() {
     }
 }
 
+/// Source: Cal. AB 3030: at the end of an audio communication, too. A toll-free number may be nobody's but a machine's.
+#[test]
+fn who_is_called_about_health_is_told_where_people_answer() {
+    let known = LegalTerms {
+        identity: IdentityFact {
+            toll_free_number: Some("+18005550199".parse().unwrap()),
+            ..terms().identity
+        },
+        ..terms()
+    };
+    for (row, is_told) in [
+        ("US-CA 2026-12-01T12:00 vertical=health", true),
+        ("US-NY,US-CA 2026-12-01T12:00 vertical=health purpose=service", true),
+        ("US-NY 2026-12-01T12:00 vertical=health", false),
+        ("US-CA 2026-12-01T12:00", false),
+    ] {
+        for is_ours in [true, false] {
+            let call = known.call(&facts(row), LegalPerson::default(), is_ours);
+            assert_eq!(call.asks_for(DisclosureKind::Human), is_told, "{row} {is_ours}");
+            let staffed = is_told.then(|| "+12025550123".parse::<E164>().unwrap());
+            assert_eq!(call.staffed, staffed, "{row} {is_ours}");
+        }
+    }
+}
+
 /// The key that is named is the one that counts.
 #[test]
 fn the_message_for_the_abandoned_names_the_agents_own_key() {

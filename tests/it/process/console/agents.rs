@@ -1,15 +1,15 @@
 //! Agents and functions: made, changed, compared, tried out in writing, and talked with in the page.
 use super::*;
-use crate::world::{
-    functions::{FunctionServer, Reply},
-    mcp_server::McpServer,
-    phone::sound::{SENTENCE, Sound},
+use crate::{
+    process::rooms::{HEARS_THE_AGENT, HELLO, record},
+    world::{
+        functions::{FunctionServer, Reply},
+        mcp_server::McpServer,
+    },
 };
 
 /// What saves the form of an agent or a function.
 const SAVE: &str = ".editor form > .actions > button";
-/// No dialog is open.
-const CLOSED: &str = "document.querySelector('dialog[open]') === null";
 
 /// Writes or chooses a value, in the place of what is there.
 async fn put(page: &Page, name: &str, value: &str) {
@@ -121,7 +121,7 @@ fn an_agent_is_written_compared_restored_and_tried_out() {
         page.until(&shows("There are changes that are not saved.")).await;
         press(&page, "Calls").await;
         confirm(&page, "Stay").await;
-        page.until(CLOSED).await;
+        page.until(NO_DIALOG).await;
         page.click(SAVE).await;
         page.until(&shows("Saved as version 2.")).await;
         let second = stage.api.get(&path).await;
@@ -147,7 +147,7 @@ fn an_agent_is_written_compared_restored_and_tried_out() {
         page.screen(DESKTOP).await;
         press(&page, "Restore").await;
         confirm(&page, "Leave it as it is").await;
-        page.until(CLOSED).await;
+        page.until(NO_DIALOG).await;
         assert_eq!(stage.api.get(&path).await["version"], 2);
         press(&page, "Restore").await;
         confirm(&page, "Restore").await;
@@ -286,7 +286,7 @@ fn a_function_is_made_tested_given_a_new_secret_and_deleted() {
         let newer = page.text("dialog[open] .secret code").await;
         assert_ne!(newer, secret);
         press(&page, "Close").await;
-        page.until(CLOSED).await;
+        page.until(NO_DIALOG).await;
         press(&page, "Call it").await;
         page.until("document.querySelector('pre.code')?.innerText.includes('9:00')")
             .await;
@@ -300,7 +300,7 @@ fn a_function_is_made_tested_given_a_new_secret_and_deleted() {
         confirm(&page, "Delete function").await;
         page.until(&shows("agents use it: Bea")).await;
         press(&page, "Keep it").await;
-        page.until(CLOSED).await;
+        page.until(NO_DIALOG).await;
         let agents = format!("/agents/{}", agent["id"].as_str().unwrap());
         page.go(&stage.url(&format!("/t/acme/test{agents}"))).await;
         page.until(&has("prompt")).await;
@@ -393,7 +393,7 @@ fn a_function_is_made_of_a_tool_of_an_mcp_server() {
         assert_eq!(stage.api.get(&path).await["description"], "Books it.");
         press(&page, "Read from the server again").await;
         confirm(&page, "Read it again").await;
-        page.until(CLOSED).await;
+        page.until(NO_DIALOG).await;
         let again = stage.api.get(&path).await;
         assert_eq!(
             (&again["description"], &again["parameters"]),
@@ -404,15 +404,13 @@ fn a_function_is_made_of_a_tool_of_an_mcp_server() {
     });
 }
 
-const HELLO: &str = "Hello, this is Ann from Northwind. Is this a good time for you?";
 const ANSWER: &str = "Wonderful, then I will write that down.";
 
 /// The same stage for somebody with a microphone, who says a sentence every few seconds.
 fn on_stage_with_a_microphone(test: impl AsyncFnOnce(&mut Stage)) {
     on(Backend::Sqlite, async |place| {
         let microphone = place.folder.path().join("microphone.wav");
-        let speech = Sound::silence(8_000).then(Sound::of_mu_law(SENTENCE));
-        speech.then(Sound::silence(7_000)).write(&microphone);
+        record(&microphone);
         // Enough for a talk as long as any test.
         let agent = json!({ "name": "Ann", "prompt": "x", "first_message": HELLO,
             "brain": { "mode": "scripted", "replies": vec![json!({ "say": ANSWER }); 40] } });
@@ -420,11 +418,6 @@ fn on_stage_with_a_microphone(test: impl AsyncFnOnce(&mut Stage)) {
     });
 }
 
-/// Sound comes in: packets, and not of silence.
-const HEARS_THE_AGENT: &str = "(async () => {
-    const inbound = [...(await window.connections.at(-1).getStats()).values()].find(({ type }) => type === 'inbound-rtp');
-    return inbound.packetsReceived > 50 && inbound.totalAudioEnergy > 0.0001;
-})()";
 /// What begins a talk: a link of the same words leads to it.
 const TALK: &str = ".talk-start form > .actions > button";
 

@@ -129,7 +129,7 @@ fn a_recorded_call_is_read_heard_judged_and_forgotten() {
         // It is asked once before all of that goes.
         press(&page, "Delete what was said").await;
         confirm(&page, "Keep it").await;
-        page.until("document.querySelector('dialog[open]') === null").await;
+        page.until(NO_DIALOG).await;
         assert_eq!(stage.api.get(&path).await["id"], session["id"]);
         press(&page, "Delete what was said").await;
         confirm(&page, "Delete it").await;

@@ -1,25 +1,6 @@
 //! Campaigns as people make them: of an agent and a list of their own, with rules, looked ahead, started; and changed while they run.
 use super::*;
 
-/// Writes or chooses a value, in the place of what is there.
-async fn set(page: &Page, selector: &str, value: &str) {
-    let script = format!(
-        "(() => {{
-            const it = document.querySelector({});
-            it.value = {};
-            for (const kind of ['input', 'change']) it.dispatchEvent(new Event(kind, {{ bubbles: true }}));
-            return it.value;
-        }})()",
-        json!(selector),
-        json!(value)
-    );
-    page.until(&format!("document.querySelector({}) !== null", json!(selector)))
-        .await;
-    assert_eq!(page.value(&script).await, value, "{selector}");
-}
-
-const CLOSED: &str = "document.querySelector('dialog[open]') === null";
-
 /// Chooses a file with these bytes.
 async fn choose(stage: &Stage, page: &Page, name: &str, bytes: &[u8]) {
     let file = stage.place.folder.path().join(name);
@@ -207,7 +188,7 @@ fn a_draft_is_kept_scheduled_and_changed_contact_by_contact() {
         set(&page, "[name='schedule.starts_at']", "2090-03-01T10:00").await;
         press(&page, "Schedule the start").await;
         confirm(&page, "Not yet").await;
-        page.until(CLOSED).await;
+        page.until(NO_DIALOG).await;
         assert_eq!(stage.api.get(&path).await["armed"], false);
         press(&page, "Schedule the start").await;
         confirm(&page, "Schedule the start").await;
@@ -223,7 +204,7 @@ fn a_draft_is_kept_scheduled_and_changed_contact_by_contact() {
         set(&page, "dialog [name='pacing.calls_per_second']", "3").await;
         page.picture("console-change-rules").await;
         press(&page, "Save").await;
-        page.until(CLOSED).await;
+        page.until(NO_DIALOG).await;
         let plan = stage.api.get(&path).await;
         assert_eq!(plan["pacing"]["calls_per_second"], 3.0);
         assert_eq!(
@@ -240,7 +221,7 @@ fn a_draft_is_kept_scheduled_and_changed_contact_by_contact() {
         set(&page, "dialog [name=external_id]", "order-17").await;
         set(&page, "dialog [name=variables]", "plan = gold").await;
         press(&page, "Add").await;
-        page.until(CLOSED).await;
+        page.until(NO_DIALOG).await;
         page.until("document.querySelectorAll('tbody tr').length === 3").await;
         // By its number, however it is written, and by one's own id.
         page.write("[name=who]", "+1 500 234-0000").await;
@@ -256,14 +237,14 @@ fn a_draft_is_kept_scheduled_and_changed_contact_by_contact() {
         press(&page, "Edit").await;
         set(&page, "dialog [name=first_name]", "Zoë").await;
         press(&page, "Save").await;
-        page.until(CLOSED).await;
+        page.until(NO_DIALOG).await;
         page.until(&shows("Zoë")).await;
         let found = stage.api.get(&format!("{path}/contacts?external_id=order-17")).await;
         assert_eq!(found["data"][0]["first_name"], "Zoë", "{found}");
         assert_eq!(found["data"][0]["variables"], json!({ "plan": "gold" }));
         press(&page, "Delete").await;
         confirm(&page, "Keep it").await;
-        page.until(CLOSED).await;
+        page.until(NO_DIALOG).await;
         press(&page, "Delete").await;
         confirm(&page, "Delete contact").await;
         page.until(&shows("No contact matches.")).await;

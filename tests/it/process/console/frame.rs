@@ -47,7 +47,7 @@ fn a_campaign_is_found_started_and_paused_by_the_keyboard_alone() {
         // What does no harm is chosen first, and Escape is another way out.
         assert_eq!(page.text(":focus").await, "Not yet");
         page.key("Escape").await;
-        page.until("document.querySelector('dialog[open]') === null").await;
+        page.until(NO_DIALOG).await;
         assert_eq!(page.text(":focus").await, "Start", "the focus is back where it was");
         page.key("Enter").await;
         tab_to(&page, "Start campaign").await;

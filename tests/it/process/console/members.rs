@@ -81,7 +81,7 @@ fn somebody_is_invited_joins_gets_another_role_and_is_let_go() {
         rewrite(&page, "dialog [name=email]", GUEST).await;
         press(&page, "Send invitation").await;
         page.until(&shows("The invitation to carl@b.co has been sent.")).await;
-        page.until("document.querySelector('dialog[open]') === null").await;
+        page.until(NO_DIALOG).await;
         pictures(&mut page, "members").await;
         page.screen(DESKTOP).await;
 
@@ -123,7 +123,7 @@ fn somebody_is_invited_joins_gets_another_role_and_is_let_go() {
         );
         page.click("[aria-label='Remove: carl@b.co']").await;
         confirm(&page, "Keep").await;
-        page.until("document.querySelector('dialog[open]') === null").await;
+        page.until(NO_DIALOG).await;
         page.click("[aria-label='Remove: carl@b.co']").await;
         confirm(&page, "Remove").await;
         page.until(&shows("carl@b.co is no longer a member.")).await;
@@ -327,7 +327,7 @@ fn credits_are_explained_and_topped_up_and_a_person_is_erased() {
         page.screen(DESKTOP).await;
         press(&page, "Erase what can be erased").await;
         confirm(&page, "Cancel").await;
-        page.until("document.querySelector('dialog[open]') === null").await;
+        page.until(NO_DIALOG).await;
         assert_eq!(stage.api.get(&session).await["phase"], "ended", "it asks first");
         press(&page, "Erase what can be erased").await;
         confirm(&page, "Erase").await;

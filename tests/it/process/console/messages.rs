@@ -1,28 +1,11 @@
 //! Messages, rooms and voices: written, opened, recorded and heard by clicks.
 use super::*;
 
-/// Chooses or writes a value, in the place of what is there.
-async fn set(page: &Page, selector: &str, value: &str) {
-    let script = format!(
-        "(() => {{
-            const it = document.querySelector({});
-            it.value = {};
-            for (const kind of ['input', 'change']) it.dispatchEvent(new Event(kind, {{ bubbles: true }}));
-            return it.value;
-        }})()",
-        json!(selector),
-        json!(value)
-    );
-    assert_eq!(page.value(&script).await, value, "{selector}");
-}
-
 /// The heading has these words: a name, or a status.
 fn heading(words: &str) -> String {
     format!("document.querySelector('h1').innerText.includes({})", json!(words))
 }
 
-/// No dialog is open.
-const CLOSED: &str = "document.querySelector('dialog[open]') === null";
 /// The same time tomorrow, as a field for it writes it.
 const TOMORROW: &str = "(() => {
     const at = new Date(Date.now() + 86_400_000);
@@ -72,7 +55,7 @@ fn messages_are_sent_now_and_later_and_taken_back() {
         let path = format!("/v1/sms_messages/{}", shown_id(&page).await);
         press(&page, "Cancel message").await;
         confirm(&page, "Keep it").await;
-        page.until(CLOSED).await;
+        page.until(NO_DIALOG).await;
         assert_eq!(stage.api.get(&path).await["status"], "scheduled");
         press(&page, "Cancel message").await;
         confirm(&page, "Cancel message").await;
@@ -164,7 +147,7 @@ fn a_room_is_opened_followed_and_ended() {
         press(&page, "End room").await;
         page.until(&shows("It hangs up on the person who is in it")).await;
         confirm(&page, "Keep it open").await;
-        page.until(CLOSED).await;
+        page.until(NO_DIALOG).await;
         assert_eq!(stage.api.get(&path).await["status"], "joined");
         press(&page, "End room").await;
         confirm(&page, "End room").await;
@@ -279,7 +262,7 @@ fn a_voice_is_recorded_uploaded_trained_and_heard() {
 
         press(&page, "Delete voice").await;
         confirm(&page, "Keep it").await;
-        page.until(CLOSED).await;
+        page.until(NO_DIALOG).await;
         assert_eq!(stage.api.get(&path).await["status"], "ready");
         press(&page, "Delete voice").await;
         confirm(&page, "Delete voice").await;

@@ -11,7 +11,7 @@ use crate::world::{
 use serde_json::{Value, json};
 use std::{path::Path, process::Child};
 
-const HELLO: &str = "Hello, this is Ann from Northwind. Is this a good time for you?";
+pub(super) const HELLO: &str = "Hello, this is Ann from Northwind. Is this a good time for you?";
 const ANSWER: &str = "Wonderful, then I will write that down. Is there anything else that I can do for you?";
 
 /// A service, a workspace with an agent that is recorded, and a browser.
@@ -60,7 +60,7 @@ fn on_stage(environment: &[(&str, &str)], test: impl AsyncFnOnce(&mut Stage)) {
 }
 
 /// Somebody who says a sentence every few seconds.
-fn record(file: &Path) {
+pub(super) fn record(file: &Path) {
     let speech = Sound::of_mu_law(SENTENCE);
     let sound = Sound::silence(8_000).then(speech).then(Sound::silence(7_000));
     sound.write(file);
@@ -111,7 +111,7 @@ fn only<'a>(told: &'a [(String, Value)], kind: &str) -> Vec<&'a str> {
 }
 
 /// Sound comes in: packets, and not of silence.
-const HEARS_THE_AGENT: &str = "(async () => {
+pub(super) const HEARS_THE_AGENT: &str = "(async () => {
     const inbound = [...(await window.connections.at(-1).getStats()).values()].find(({ type }) => type === 'inbound-rtp');
     return inbound.packetsReceived > 50 && inbound.totalAudioEnergy > 0.0001;
 })()";

@@ -3,7 +3,7 @@ use super::{PERSON, SHARED, live, report, report_with, sms, status, text, with_p
 use crate::{
     on_both,
     world::{
-        World, minutes, seconds,
+        World, awaited, minutes, seconds,
         twilio::{self, ACCOUNT, Reply, TOKEN, Twilio},
     },
 };
@@ -11,8 +11,11 @@ use actors::leases::Of;
 use entities::{
     changes::{Guard, Reachable},
     dnc::DncChannel,
+    ids::{SmsId, TenantScoped},
     values::Env,
 };
+use futures_util::future::join;
+use rules::message::machine::Command;
 use serde_json::json;
 
 on_both! {
@@ -245,6 +248,30 @@ on_both! {
         assert_eq!(report(world, &id, "delivered").await, 204);
         assert_eq!((status(&api, &id).await.as_str(), provider.asked().len()), ("delivered", 4));
         world.restart().await;
+    }
+
+    /// Commits fail at the intent for so long that the message is due again before anybody knows whether it stands: only one sender has
+    /// it, so nobody takes back an intent that another one has kept.
+    async fn a_message_in_doubt_has_one_sender(world: &mut World) {
+        let (tenant, provider) = (world.tenant().await, Twilio::start().await);
+        let api = with_provider(world, &tenant, &provider).await;
+        // At first there is no room. Later it is taken, and the answer is lost.
+        provider.answer_next([Reply::error(503, 20_503), Reply::HangUp]);
+        let id = text(&api, PERSON, json!({})).await;
+        let message = TenantScoped::new(tenant.id, Env::Live, id.parse::<SmsId>().unwrap());
+        world.advance(seconds(9)).await;
+        assert_eq!(provider.asked().len(), 1);
+        world.fail_next_commits(8);
+        let due_again = async {
+            let writer = &world.deps().writer;
+            awaited("nobody knows what became of it", async || (writer.still_to_fail() == 0).then_some(())).await;
+            world.deps().router.sms().tell(message, Command::Tick);
+        };
+        join(world.advance(minutes(5)), due_again).await;
+        assert_eq!((status(&api, &id).await.as_str(), provider.asked().len()), ("queued", 2));
+        world.advance(minutes(10)).await;
+        assert_eq!(sms(&api, &id).await["error"]["code"], "unknown_outcome");
+        assert_eq!(provider.asked().len(), 2);
     }
 
     async fn forged_reports_change_nothing(world: &mut World) {

@@ -7,6 +7,7 @@ mod callers;
 mod consents;
 mod dates;
 mod foreseen;
+mod health;
 mod hours;
 mod live;
 mod operator;

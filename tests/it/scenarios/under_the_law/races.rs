@@ -7,7 +7,7 @@ use super::{
 use crate::{
     audit::{check, report},
     on_both,
-    world::{Tenant, World, minutes, seconds},
+    world::{Tenant, World, minutes, number, seconds},
 };
 use actors::leases::Of;
 use entities::{
@@ -24,10 +24,7 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 
 fn races() -> usize {
-    std::env::var("CALLBOARD_TEST_RACES")
-        .ok()
-        .and_then(|text| text.parse().ok())
-        .unwrap_or(20)
+    number("CALLBOARD_TEST_RACES", 20)
 }
 
 /// What is stored, put side by side: each intent to call lies behind a consent that was given and before its end, and no opt-out is

@@ -50,6 +50,9 @@ pub struct Texts {
     pub callback: &'static str,
     pub address: &'static str,
     pub cloned_voice: &'static str,
+    /// At the end of a call, or of a message: what has spoken; then where people answer.
+    pub closing: &'static str,
+    pub human: &'static str,
     /// How to opt out, for whoever listens to a mailbox.
     pub mailbox: &'static str,
     /// Of a call that was abandoned; then `abandoned_key` or `abandoned_call`.

@@ -39,6 +39,8 @@ pub const TEXTS: Texts = Texts {
     callback: "Sie erreichen uns unter {number}.",
     address: "Unsere Anschrift: {address}.",
     cloned_voice: "Die Stimme, die Sie hören, ist die digitale Kopie der Stimme eines echten Menschen.",
+    closing: "Das war ein KI-Assistent.",
+    human: "Einen Menschen erreichen Sie unter {number}.",
     mailbox: "Wenn Sie nicht mehr angerufen werden möchten, rufen Sie {number} an.",
     abandoned: "Das war ein Werbeanruf von {name}, {number}.",
     abandoned_key: "Drücken Sie die {key}, um nicht mehr angerufen zu werden.",

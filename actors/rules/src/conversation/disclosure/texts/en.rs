@@ -39,6 +39,8 @@ pub const TEXTS: Texts = Texts {
     callback: "You can reach us at {number}.",
     address: "Our address: {address}.",
     cloned_voice: "The voice that you hear is a digital copy of a real person's voice.",
+    closing: "This was an AI assistant.",
+    human: "To speak with a person, call {number}.",
     mailbox: "To be called no more, call {number}.",
     abandoned: "This was a telemarketing call by {name}, {number}.",
     abandoned_key: "Press {key} to be called no more.",

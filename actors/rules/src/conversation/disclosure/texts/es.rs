@@ -37,6 +37,8 @@ pub const TEXTS: Texts = Texts {
     callback: "Puede llamarnos al {number}.",
     address: "Nuestra dirección: {address}.",
     cloned_voice: "La voz que oye es una copia digital de la voz de una persona real.",
+    closing: "Le ha hablado un asistente de inteligencia artificial.",
+    human: "Para hablar con una persona, llame al {number}.",
     mailbox: "Para no recibir más llamadas, llame al {number}.",
     abandoned: "Esta era una llamada comercial de {name}, {number}.",
     abandoned_key: "Pulse {key} para no recibir más llamadas.",

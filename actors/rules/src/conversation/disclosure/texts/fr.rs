@@ -39,6 +39,8 @@ pub const TEXTS: Texts = Texts {
     callback: "Vous pouvez nous joindre au {number}.",
     address: "Notre adresse : {address}.",
     cloned_voice: "La voix que vous entendez est une copie numérique de celle d'une personne réelle.",
+    closing: "C'était un assistant d'intelligence artificielle.",
+    human: "Pour parler à une personne, appelez le {number}.",
     mailbox: "Pour ne plus être appelé, appelez le {number}.",
     abandoned: "Ceci était un appel commercial de {name}, {number}.",
     abandoned_key: "Appuyez sur {key} pour ne plus être appelé.",

@@ -37,6 +37,8 @@ pub const TEXTS: Texts = Texts {
     callback: "Può richiamarci al numero {number}.",
     address: "Il nostro indirizzo: {address}.",
     cloned_voice: "La voce che sente è una copia digitale della voce di una persona reale.",
+    closing: "Le ha parlato un assistente di intelligenza artificiale.",
+    human: "Per parlare con una persona, chiami il numero {number}.",
     mailbox: "Per non essere più chiamato, chiami il numero {number}.",
     abandoned: "Questa era una chiamata commerciale di {name}, {number}.",
     abandoned_key: "Prema {key} per non essere più chiamato.",

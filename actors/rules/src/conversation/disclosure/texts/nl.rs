@@ -48,6 +48,8 @@ pub const TEXTS: Texts = Texts {
     callback: "U kunt ons bereiken op {number}.",
     address: "Ons adres: {address}.",
     cloned_voice: "De stem die u hoort is een digitale kopie van de stem van een echte persoon.",
+    closing: "Dit was een AI-assistent.",
+    human: "Bel {number} om met een mens te spreken.",
     mailbox: "Bel {number} om niet meer gebeld te worden.",
     abandoned: "Dit was een verkoopgesprek van {name}, {number}.",
     abandoned_key: "Druk op {key} om niet meer gebeld te worden.",

@@ -37,6 +37,8 @@ pub const TEXTS: Texts = Texts {
     callback: "Można do nas zadzwonić pod numer {number}.",
     address: "Nasz adres: {address}.",
     cloned_voice: "Głos, który słychać, jest cyfrową kopią głosu prawdziwej osoby.",
+    closing: "To był asystent sztucznej inteligencji.",
+    human: "Aby porozmawiać z człowiekiem, proszę zadzwonić pod numer {number}.",
     mailbox: "Aby nie było więcej telefonów, proszę zadzwonić pod numer {number}.",
     abandoned: "To był telefon handlowy od firmy {name}, {number}.",
     abandoned_key: "Proszę nacisnąć {key}, aby nie było więcej telefonów.",

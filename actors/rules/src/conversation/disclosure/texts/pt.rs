@@ -39,6 +39,8 @@ pub const TEXTS: Texts = Texts {
     callback: "Pode contactar-nos pelo {number}.",
     address: "A nossa morada: {address}.",
     cloned_voice: "A voz que ouve é uma cópia digital da voz de uma pessoa real.",
+    closing: "Falou um assistente de inteligência artificial.",
+    human: "Para falar com uma pessoa, ligue para {number}.",
     mailbox: "Para não receber mais chamadas, ligue para {number}.",
     abandoned: "Esta era uma chamada comercial de {name}, {number}.",
     abandoned_key: "Prima {key} para não receber mais chamadas.",

@@ -37,6 +37,8 @@ pub const TEXTS: Texts = Texts {
     callback: "Bize {number} numarasından ulaşabilirsiniz.",
     address: "Adresimiz: {address}.",
     cloned_voice: "Duyduğunuz ses, gerçek bir kişinin sesinin dijital kopyasıdır.",
+    closing: "Sizinle bir yapay zekâ asistanı konuştu.",
+    human: "Bir insanla görüşmek için {number} numarasını arayın.",
     mailbox: "Bir daha aranmamak için {number} numarasını arayın.",
     abandoned: "Bu, {name} tarafından yapılan bir satış aramasıydı, {number}.",
     abandoned_key: "Bir daha aranmamak için {key} tuşuna basın.",

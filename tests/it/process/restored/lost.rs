@@ -1,24 +1,20 @@
 //! A drill: a backup is made beside a service that calls, that service is lost a while later, and the backup is put into a new place.
 //! Nothing that was acknowledged before the backup is missing, and nobody is called again because of the restore, or by a consent that was
 //! taken back meanwhile unless the operator was told.
-use super::{
-    Calls, Place,
-    agreed::Agreed,
-    json_of, on_disk, pause, stderr, terminate,
-    the_law::{lines, millis},
-};
+use super::{assert_refused, refused_to_resume, run};
 use crate::{
     audit::{Evidence, check, report},
+    process::{
+        Calls, Place,
+        agreed::Agreed,
+        json_of, on_disk, pause, serve, stderr, terminate,
+        written::{millis, sha256},
+    },
     world::{Backend, TestDatabase},
 };
 use entities::values::Moment;
 use serde_json::{Value, json};
-use sha2::{Digest, Sha256};
-use std::{
-    collections::BTreeSet,
-    path::Path,
-    process::{Output, Stdio},
-};
+use std::collections::BTreeSet;
 
 const CONTACTS: usize = 160;
 const LIMIT: usize = 30;
@@ -27,24 +23,11 @@ const PEOPLE: usize = 8;
 /// Which of them takes it back after the backup.
 const TAKEN_BACK: usize = 4;
 
-/// With the programs that PostgreSQL brings.
-fn run(place: &Place, arguments: &[&str]) -> Output {
-    let mut command = place.command(arguments);
-    command.env("PATH", std::env::var_os("PATH").unwrap());
-    command.stdin(Stdio::null()).output().unwrap()
-}
-
-fn log_of(place: &Place) -> std::path::PathBuf {
-    place.folder.path().join("carrier.log")
-}
-
 /// Whom its carrier was asked to call.
 fn called(place: &Place) -> Vec<Value> {
-    let log = std::fs::read_to_string(log_of(place)).unwrap_or_default();
-    lines(&log)
-        .into_iter()
-        .filter(|line| line["what"] == "placed")
-        .collect()
+    let mut called = place.carried();
+    called.retain(|line| line["what"] == "placed");
+    called
 }
 
 fn numbers(called: &[Value]) -> BTreeSet<&str> {
@@ -54,7 +37,7 @@ fn numbers(called: &[Value]) -> BTreeSet<&str> {
 /// The log of the carrier as the backup can know it: of calls that it knows, and those that it has lost end there.
 fn carried(place: &Place, dump: &[Value], backed_up_at: i64) -> Vec<Value> {
     let mut carried = Vec::new();
-    let log = lines(&std::fs::read_to_string(log_of(place)).unwrap());
+    let log = place.carried();
     // What was dialled after the backup is a call of the lost service alone.
     let dialled = |line: &&Value| line["kind"] == "session" && !line["intent_seq"].is_null();
     for session in dump.iter().filter(dialled) {
@@ -76,7 +59,7 @@ fn carried(place: &Place, dump: &[Value], backed_up_at: i64) -> Vec<Value> {
 fn a_restore_loses_nothing_and_calls_nobody_again(backend: Backend) {
     on_disk(backend, async |place: Place| {
         let environment = |place: &Place| {
-            let log = log_of(place).to_str().unwrap().to_owned();
+            let log = place.carrier_log().to_str().unwrap().to_owned();
             vec![
                 ("CALLBOARD_SANDBOX_SPEED", "20".to_owned()),
                 ("CALLBOARD_SANDBOX_LOG", log),
@@ -85,7 +68,7 @@ fn a_restore_loses_nothing_and_calls_nobody_again(backend: Backend) {
             ]
         };
         let key = place.workspace();
-        let mut serving = super::serve(&place, &environment(&place));
+        let mut serving = serve(&place, &environment(&place));
         let api = Calls::to(&place, key.clone());
         api.limit_concurrency(LIMIT).await;
         let agent = json!({ "name": "Ann", "prompt": "x", "recording": { "enabled": true } });
@@ -191,7 +174,7 @@ fn a_restore_loses_nothing_and_calls_nobody_again(backend: Backend) {
         serving.wait().unwrap();
         let before = called(&place);
         assert!(numbers(&before).contains("+15002991000"));
-        let newest = lines(&String::from_utf8(place.run(&["audit", "dump"]).stdout).unwrap());
+        let newest = place.dump();
         let newest = newest.iter().filter_map(|line| line["seq"].as_i64()).max().unwrap();
 
         // Into another place, by whoever has the key.
@@ -240,17 +223,10 @@ fn a_restore_loses_nothing_and_calls_nobody_again(backend: Backend) {
         // Nothing leaves before all is put away, whatever the operator says.
         let early = other.run(&["dispatch", "resume", "--opt-outs-entered"]);
         assert!(stderr(&early).contains("not yet put away"), "{}", stderr(&early));
-        let mut serving = super::serve(&other, &environment(&other));
+        let mut serving = serve(&other, &environment(&other));
         let api = Calls::to(&other, key);
         assert_plays(&api, &recording).await;
-        let mut refused = String::new();
-        for _ in 0..600 {
-            refused = stderr(&other.run(&["dispatch", "resume"]));
-            if !refused.contains("not yet put away") {
-                break;
-            }
-            pause(100).await;
-        }
+        let refused = refused_to_resume(&other).await;
         // Nor before the operator was told what the backup does not know: that consent stands again, and all others do.
         assert!(refused.contains("opted out or taken a consent back since"), "{refused}");
         assert_eq!(api.get("/readyz").await["dispatch"], "paused");
@@ -327,14 +303,13 @@ fn a_restore_loses_nothing_and_calls_nobody_again(backend: Backend) {
             assert_eq!(since.contains(number.as_str()), n != TAKEN_BACK, "{number}");
         }
         let newest_event = api.get("/v1/events?limit=1").await["data"][0].clone();
-        let dump = other.run(&["audit", "dump"]);
-        let dump = lines(&String::from_utf8(dump.stdout).unwrap());
+        let dump = other.dump();
         let placed = |line: &&Value| line["kind"] == "event" && line["id"] == newest_event["id"];
         assert!(dump.iter().find(placed).unwrap()["seq"].as_i64().unwrap() > newest);
         terminate(&mut serving);
 
         let mut carrier = carried(&place, &dump, backed_up_at);
-        carrier.extend(lines(&std::fs::read_to_string(log_of(&other)).unwrap()));
+        carrier.extend(other.carried());
         let evidence = Evidence {
             dump,
             carrier,
@@ -366,20 +341,12 @@ async fn assert_plays(api: &Calls, recording: &Value) {
     let answer = api.client.get(url).bearer_auth(&api.key).send().await.unwrap();
     assert_eq!(answer.status().as_u16(), 200, "{recording}");
     let file = answer.bytes().await.unwrap();
-    let sha256: String = Sha256::digest(&file).iter().map(|byte| format!("{byte:02x}")).collect();
-    assert_eq!(recording["sha256"], sha256);
+    assert_eq!(recording["sha256"], sha256(&file));
     let mut sound = hound::WavReader::new(&file[..]).unwrap();
     let loud = sound
         .samples::<i16>()
         .filter(|sample| sample.as_ref().unwrap().unsigned_abs() > 500);
     assert!(loud.count() > 100, "{recording}");
-}
-
-fn assert_refused(place: &Place, file: &str, arguments: &[&str], words: &str) {
-    let arguments: Vec<&str> = ["restore", file].iter().chain(arguments).copied().collect();
-    let refused = run(place, &arguments);
-    assert!(!refused.status.success(), "{arguments:?}");
-    assert!(stderr(&refused).contains(words), "{arguments:?}: {}", stderr(&refused));
 }
 
 #[test]
@@ -389,152 +356,4 @@ fn a_restore_loses_nothing_and_calls_nobody_again_on_sqlite() {
 #[test]
 fn a_restore_loses_nothing_and_calls_nobody_again_on_postgres() {
     a_restore_loses_nothing_and_calls_nobody_again(Backend::Postgres);
-}
-
-/// Who moves to another machine stops the service first: then everything goes on where it was.
-#[test]
-fn where_nothing_has_run_since_everything_goes_on() {
-    on_disk(Backend::Sqlite, async |place: Place| {
-        let key = place.workspace();
-        let mut serving = place.serve(&[("CALLBOARD_START_PAUSED", "true")]);
-        let api = Calls::to(&place, key.clone());
-        let agent = api.post("/v1/agents", json!({ "name": "Ann", "prompt": "x" })).await;
-        let campaign =
-            json!({ "name": "All", "agent_id": agent["id"], "contacts": [{ "phone_number": "+15002990000" }] });
-        let campaign = api.post("/v1/campaigns/run", campaign).await;
-        terminate(&mut serving);
-        let file = place.folder.path().join("backup");
-        let file = file.to_str().unwrap();
-        let made = place.run(&["backup", file, "--without-recordings"]);
-        assert!(made.status.success(), "{}", stderr(&made));
-        let said = String::from_utf8_lossy(&made.stdout).into_owned();
-        assert!(said.contains("verified") && said.contains("no recordings"), "{said}");
-        assert_is_private(file.as_ref());
-
-        let Some(database) = TestDatabase::on_disk(Backend::Sqlite).await else {
-            return;
-        };
-        let mut other = Place::with(database);
-        other.key.clone_from(&place.key);
-        let restored = other.run(&["restore", file, "--nothing-has-run"]);
-        assert!(restored.status.success(), "{}", stderr(&restored));
-        assert!(other.run(&["dispatch", "resume"]).status.success());
-        let mut serving = other.serve(&[("CALLBOARD_SANDBOX_SPEED", "40")]);
-        let api = Calls::to(&other, key);
-        let path = format!("/v1/campaigns/{}", campaign["id"].as_str().unwrap());
-        let done = api.until(&path, |campaign| campaign["status"] == "completed").await;
-        assert_eq!(done["counts"]["completed"], 1, "{done}");
-        terminate(&mut serving);
-    });
-}
-
-/// It is copied after its recovery, and knows nothing of what came between.
-#[test]
-fn a_recovered_database_knows_nothing_from_its_moment_on() {
-    on_disk(Backend::Sqlite, async |place: Place| {
-        place.workspace();
-        let mut serving = place.serve(&[]);
-        terminate(&mut serving);
-        let file = place.folder.path().join("backup");
-        let file = file.to_str().unwrap();
-        let backup = |moment: &str| place.run(&["backup", file, "--without-recordings", "--recovered-to", moment]);
-        for (moment, words) in [
-            ("9000-01-01T00:00:00Z", "is in the future"),
-            ("yesterday", "is not a time"),
-        ] {
-            let refused = stderr(&backup(moment));
-            assert!(refused.contains(words), "{refused}");
-            assert!(!Path::new(file).exists());
-        }
-        let moment = runtime::clock::Clock::wall().now().plus_seconds(-60);
-        let made = backup(&moment.to_string());
-        assert!(made.status.success(), "{}", stderr(&made));
-
-        let Some(database) = TestDatabase::on_disk(Backend::Sqlite).await else {
-            return;
-        };
-        let mut other = Place::with(database);
-        other.key.clone_from(&place.key);
-        let before = moment.plus_seconds(-1).to_string();
-        assert_refused(&other, file, &["--as-of", &before], "before the backup was made");
-        // When the service was lost: later than the moment, and earlier than the copy.
-        let lost_at = moment.plus_seconds(1).to_string();
-        let restored = other.run(&["restore", file, "--as-of", &lost_at]);
-        assert!(restored.status.success(), "{}", stderr(&restored));
-        let mut serving = other.serve(&[]);
-        let mut refused = String::new();
-        for _ in 0..600 {
-            refused = stderr(&other.run(&["dispatch", "resume"]));
-            if !refused.contains("not yet put away") {
-                break;
-            }
-            pause(100).await;
-        }
-        assert!(refused.contains(&format!("a backup of {moment}, ")), "{refused}");
-        terminate(&mut serving);
-    });
-}
-
-fn assert_is_private(file: &Path) {
-    use std::os::unix::fs::PermissionsExt;
-    let mode = file.metadata().unwrap().permissions().mode();
-    assert_eq!(mode & 0o777, 0o600);
-}
-
-/// What was killed, or is still at work, is in nobody's way, and nothing of it is taken for somebody else's.
-#[test]
-fn what_broke_off_is_in_nobodys_way() {
-    on_disk(Backend::Sqlite, async |place: Place| {
-        let mut serving = place.serve(&[]);
-        terminate(&mut serving);
-        let at = |name: &str| place.folder.path().join(name);
-        let named = |name: &str| at(name).to_str().unwrap().to_owned();
-        // Another backup into the same file is at work.
-        std::fs::write(at("backup.partial"), "half").unwrap();
-        let refused = place.run(&["backup", &named("backup"), "--without-recordings"]);
-        assert!(
-            stderr(&refused).contains("backup.partial is there"),
-            "{}",
-            stderr(&refused)
-        );
-        assert_eq!(std::fs::read(at("backup.partial")).unwrap(), b"half");
-        assert!(!at("backup.database").exists() && !at("backup").exists());
-        std::fs::remove_file(at("backup.partial")).unwrap();
-        let made = place.run(&["backup", &named("backup"), "--without-recordings"]);
-        assert!(made.status.success(), "{}", stderr(&made));
-        let left: Vec<_> = std::fs::read_dir(place.folder.path())
-            .unwrap()
-            .map(|entry| entry.unwrap().file_name())
-            .filter(|name| name.to_str().unwrap().starts_with("backup"))
-            .collect();
-        assert_eq!(left, ["backup"], "no part of it is left");
-
-        // A file that would hold itself.
-        let recordings = at("callboard-recordings");
-        std::fs::create_dir_all(&recordings).unwrap();
-        let within = recordings.join("backup").to_str().unwrap().to_owned();
-        let refused = place.run(&["backup", &within]);
-        assert!(stderr(&refused).contains("would hold itself"), "{}", stderr(&refused));
-
-        let url = format!("sqlite://{}", named("other.db"));
-        let restore = || {
-            let mut command = place.command(&["restore", &named("backup"), "--as-of", "now"]);
-            command.env("CALLBOARD_DATABASE_URL", &url).output().unwrap()
-        };
-        // Another restore is at work.
-        std::fs::write(at("other.db.restoring"), "half").unwrap();
-        assert!(stderr(&restore()).contains("other.db.restoring is there"));
-        assert_eq!(std::fs::read(at("other.db.restoring")).unwrap(), b"half");
-        // It was killed, and its log is not read as this one's.
-        std::fs::remove_file(at("other.db.restoring")).unwrap();
-        std::fs::copy(at("backup"), at("other.db.restoring-wal")).unwrap();
-        let restored = restore();
-        assert!(restored.status.success(), "{}", stderr(&restored));
-        assert!(
-            at("other.db").exists() && !at("other.db.restoring").exists() && !at("other.db.restoring-wal").exists()
-        );
-        let mut command = place.command(&["--json", "dispatch", "show"]);
-        let shown = command.env("CALLBOARD_DATABASE_URL", &url).output().unwrap();
-        assert_eq!(json_of(&shown)["paused"], true);
-    });
 }
