@@ -194,6 +194,13 @@ pub async fn list(db: &Db, owner: (TenantId, Env), filter: Filter, page: Page) -
     page::fetch(&db.read, all, Column::Id, Column::CreatedAt, page).await
 }
 
+/// E-mails to an address, those that were erased, too.
+#[boxed]
+pub async fn count_of_address(db: &Connection, (tenant, env): (TenantId, Env), to: &str) -> Result<i64> {
+    let all = owned(tenant, env).filter(Column::ToAddress.eq(to));
+    Ok(i64::try_from(all.count(db).await?).unwrap_or(i64::MAX))
+}
+
 /// Messages that are not sent yet.
 #[boxed]
 pub async fn count_open(db: &Connection, (tenant, env): (TenantId, Env)) -> Result<u64> {

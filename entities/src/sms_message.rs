@@ -200,6 +200,18 @@ pub async fn list(db: &Db, owner: (TenantId, Env), filter: Filter, page: Page) -
     page::fetch(&db.read, all, Column::Id, Column::CreatedAt, page).await
 }
 
+/// Texts to and from a number, those that were erased, too.
+#[boxed]
+pub async fn count_of_number(db: &Connection, (tenant, env): (TenantId, Env), number: &E164) -> Result<i64> {
+    let of = |direction: Direction, column: Column| {
+        let all = owned(tenant, env).filter(Column::Direction.eq(direction));
+        all.filter(column.eq(number.clone()))
+    };
+    let sent = of(Direction::Outbound, Column::ToNumber).count(db).await?;
+    let received = of(Direction::Inbound, Column::FromNumber).count(db).await?;
+    Ok(i64::try_from(sent + received).unwrap_or(i64::MAX))
+}
+
 /// Messages that are not sent yet.
 #[boxed]
 pub async fn count_open(db: &Connection, (tenant, env): (TenantId, Env)) -> Result<u64> {

@@ -16,6 +16,7 @@ use actix_web::{
 use actors::registers::{
     reading::{MAX_FILE, Read, Reading},
     spool::Spool,
+    upload::store,
 };
 use entities::{Error, tenant};
 use futures_util::StreamExt;
@@ -81,13 +82,13 @@ async fn receive(
     if announced(request) > MAX_FILE {
         return Err(ApiError::too_large(MAX_FILE));
     }
-    let Ok(_permit) = registers.uploads.enter(caller.tenant_id()) else {
+    let Ok(place) = registers.uploads.enter(caller.tenant_id()) else {
         let why = "another register is being uploaded; try again when it is done".into();
         return Err(ApiError::TooMany(Code::RateLimited, why, 10));
     };
     let reading = registers.begin(deps, &upload).await?;
     let read = read(request, payload, reading).await?;
-    let (row, change) = registers.store(deps, upload, read).await?;
+    let (row, change) = store(deps, place, upload, read).await?;
     if change != Change::Nothing {
         // Campaigns that have waited for it go on, and whom it lists nobody keeps at hand.
         deps.router

@@ -11,16 +11,14 @@ use actix_web::{
     dev::Payload,
     web::{self, Data},
 };
+use actors::registers::upload;
 use entities::{
     Error,
     ids::RegisterId,
     register::{self as store, Model},
     values::{Env, Moment},
 };
-use rules::{
-    commit::Commit,
-    registers::{aging::stale_at, known::check_name},
-};
+use rules::registers::{aging::stale_at, known::check_name};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::future::{Ready, ready};
@@ -133,14 +131,6 @@ pub async fn get(state: Data<State>, caller: Caller, Name(name): Name) -> ApiRes
 
 /// DELETE /v1/registers/{name}
 pub async fn delete(state: Data<State>, caller: Caller, Name(name): Name) -> ApiResult<HttpResponse> {
-    let owner = caller.owner();
-    let removed = state.deps.writer.run(owner.0, move |db| {
-        let name = name.clone();
-        Box::pin(async move {
-            store::remove(db, owner, &name).await?;
-            Ok(((), Commit::default()))
-        })
-    });
-    removed.await?;
+    upload::delete(&state.deps, caller.owner(), name).await?;
     Ok(HttpResponse::NoContent().finish())
 }

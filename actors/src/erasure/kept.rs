@@ -2,8 +2,9 @@
 use super::Job;
 use crate::compliance;
 use entities::{
-    Result, dnc,
+    Result, dnc, email_message,
     erasure::{AllKept, Kept, KeptKind},
+    session, sms_message,
 };
 use rules::{
     barred::Whom,
@@ -33,8 +34,7 @@ const ELSEWHERE: [(KeptKind, &str); 4] = [
 impl Job<'_> {
     pub(super) async fn kept(&self) -> Result<AllKept> {
         let days = self.deps.limits.retention.events.as_secs() / (24 * 3600);
-        let erased = &self.row.erased;
-        let messages = erased.sms + erased.emails;
+        let (calls, messages) = (self.kept_calls().await?, self.kept_messages().await?);
         let mut all = Vec::new();
         let mut keep = |what, count: Option<i64>, why: String, rules: Vec<String>| {
             if count != Some(0) {
@@ -69,7 +69,7 @@ impl Job<'_> {
         );
         keep(
             KeptKind::Calls,
-            Some(erased.sessions),
+            Some(calls),
             "numbers, times, cost and disposition, and since when the person is to be left in peace: caps and rests are counted from them, and the \
              ledger refers to them"
                 .into(),
@@ -83,7 +83,7 @@ impl Job<'_> {
         );
         keep(
             KeptKind::Contacts,
-            Some(erased.contacts),
+            Some(self.row.erased.contacts),
             "that somebody was in a campaign and what became of that, not who; those that were never called are gone"
                 .into(),
             Vec::new(),
@@ -94,6 +94,22 @@ impl Job<'_> {
             keep(what, None, why.to_owned(), Vec::new());
         }
         Ok(AllKept(all))
+    }
+
+    /// Those whose number and times are there, whenever what was said went. An address does not stay with a call: of one, those that went now.
+    async fn kept_calls(&self) -> Result<i64> {
+        match &self.whom {
+            Whom::Number(number) => session::count_of_number(&self.deps.db.reports, self.owner(), number).await,
+            Whom::Email(_) => Ok(self.row.erased.sessions),
+        }
+    }
+
+    async fn kept_messages(&self) -> Result<i64> {
+        let (db, owner) = (&self.deps.db.reports, self.owner());
+        match &self.whom {
+            Whom::Number(number) => sms_message::count_of_number(db, owner, number).await,
+            Whom::Email(email) => email_message::count_of_address(db, owner, email).await,
+        }
     }
 
     async fn is_listed(&self) -> Result<bool> {

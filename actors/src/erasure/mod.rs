@@ -145,9 +145,10 @@ async fn step(deps: &Deps, row: Model) -> Result<()> {
         job.row.status = Status::Running;
         job.note().await?;
     }
-    // Contacts first: nobody is dialled, or written to, any more by a campaign.
-    job.contacts().await?;
+    // Before anything is looked for: what a list brings that ends meanwhile would be missed.
     job.lists().await?;
+    // Then contacts: nobody is dialled, or written to, any more by a campaign.
+    job.contacts().await?;
     job.messages().await?;
     job.calls().await?;
     if job.waits.is_some() {
@@ -227,7 +228,7 @@ impl Job<'_> {
         }
     }
 
-    /// Lists that are being read in may name the person: what comes of them is looked at when they are through.
+    /// Lists that are being read in may name the person: all is looked through once more when they are through.
     async fn lists(&mut self) -> Result<()> {
         let began = self.row.created_at;
         if entities::import::any_running_by(&self.deps.db.read, self.owner(), began).await? {

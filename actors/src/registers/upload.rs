@@ -1,6 +1,6 @@
 //! A file that was read becomes a register's: what it holds is written in slices, under an id that nobody knows yet, and the row that
-//! names it last. Whatever stops that in between leaves the file before. What is refused or replaced is removed at once, and what a process
-//! leaves that ends in between within two days ([`super::watch`]).
+//! names it last. Whatever stops that in between leaves the file before. What is refused, replaced or deleted is removed at once, also if
+//! whoever asked has gone, and what a process leaves that ends in between within two days ([`super::watch`]).
 use super::{
     lookup::Registers,
     reading::{Read, Reading},
@@ -13,11 +13,13 @@ use entities::{
     Error, Result, boxed,
     ids::{RegisterFileId, TenantId},
     register::{self, Model, chunk},
+    values::Env,
 };
 use rules::{
     commit::Commit,
     registers::version::{Change, File, Upload},
 };
+use runtime::bulkhead::Permit;
 use std::sync::Arc;
 
 /// Rows of one transaction: half a MiB.
@@ -35,9 +37,9 @@ impl Registers {
         Ok(Reading::with(spool, hasher, upload.country, upload.fetched_at, most))
     }
 
-    /// Stores a workspace's file, when it is its turn. Answers the register, and what has become of it.
+    /// Stores a file when it is its turn.
     #[boxed]
-    pub async fn store(&self, deps: &Deps, upload: Upload, read: Read<Spool>) -> Result<(Model, Change)> {
+    async fn put(&self, deps: &Deps, upload: Upload, read: Read<Spool>) -> Result<(Model, Change)> {
         let closed = |_| Error::Unavailable("the service is shutting down".into());
         let _turn = self.turns.acquire().await.map_err(closed)?;
         let current = register::of_name(&deps.db.read, upload.owner, &upload.name).await?;
@@ -57,19 +59,50 @@ impl Registers {
             give(deps, upload, file, is_stored).await
         };
         let stored = stored.await;
-        // Nobody can fill the disk with what is refused, or replaced again and again.
         let useless = match &stored {
             Ok((_, Change::Replaced)) => current.map(|row| row.file_id),
             Ok((_, Change::Nothing | Change::Refreshed)) => None,
             Err(_) => is_stored.then_some(id),
         };
-        if let Some(file) = useless
-            && let Err(failure) = remove(deps, owner, file).await
-        {
-            tracing::warn!(%failure, "a file that no register has is removed later");
+        if let Some(file) = useless {
+            remove(deps, owner, file).await;
         }
         stored
     }
+}
+
+/// Stores a workspace's file, when it is its turn. Answers the register, and what has become of it. It is done also if nobody waits for it any
+/// more: else whoever leaves in the middle, again and again, fills the disk. `place` is held until then.
+#[boxed]
+pub async fn store(deps: &Deps, place: Permit, upload: Upload, read: Read<Spool>) -> Result<(Model, Change)> {
+    let (its, busy) = (deps.clone(), deps.clock.busy());
+    let storing = deps.runtime.spawn(async move {
+        let _held = (place, busy);
+        its.registers.put(&its, upload, read).await
+    });
+    let stopped = |_| Error::Internal("a file of a register could not be stored".into());
+    storing.await.map_err(stopped)?
+}
+
+/// Deletes a workspace's register. What its file holds goes in the background.
+#[boxed]
+pub async fn delete(deps: &Deps, owner: (TenantId, Env), name: String) -> Result<()> {
+    let deleting = deps.writer.run(owner.0, move |db| {
+        let name = name.clone();
+        Box::pin(async move {
+            let row = register::of_name(db, owner, &name).await?;
+            register::remove(db, owner, &name).await?;
+            Ok((row, Commit::default()))
+        })
+    });
+    if let Some(row) = deleting.await? {
+        let (its, busy) = (deps.clone(), deps.clock.busy());
+        deps.runtime.spawn(async move {
+            let _busy = busy;
+            remove(&its, owner.0, row.file_id).await;
+        });
+    }
+    Ok(())
 }
 
 async fn give(deps: &Deps, upload: Upload, file: File, is_stored: bool) -> Result<(Model, Change)> {
@@ -85,8 +118,15 @@ async fn give(deps: &Deps, upload: Upload, file: File, is_stored: bool) -> Resul
     settled.await
 }
 
-/// What that file holds. A register that has it, maybe by a commit whose answer was lost, keeps it.
-async fn remove(deps: &Deps, tenant: TenantId, file: RegisterFileId) -> Result<()> {
+/// What that file holds, so that nobody can fill the disk with what is refused, replaced or deleted again and again.
+async fn remove(deps: &Deps, tenant: TenantId, file: RegisterFileId) {
+    if let Err(failure) = remove_all(deps, tenant, file).await {
+        tracing::warn!(%failure, "a file that no register has is removed later");
+    }
+}
+
+/// A register that has it, maybe by a commit whose answer was lost, keeps it.
+async fn remove_all(deps: &Deps, tenant: TenantId, file: RegisterFileId) -> Result<()> {
     let mut slices = Slices::of(ROWS);
     loop {
         let rows = slices.rows() as u64;

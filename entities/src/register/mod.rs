@@ -219,7 +219,7 @@ pub async fn warn(db: &Connection, known: &Model, warned: i32) -> Result<bool> {
     Ok(done.rows_affected == 1)
 }
 
-/// What its file holds is removed later: [`chunk::orphan`].
+/// What its file holds is left to [`chunk::remove_some`].
 #[boxed]
 pub async fn remove(db: &Connection, owner: (TenantId, Env), name: &str) -> Result<()> {
     let gone = Entity::delete_many()

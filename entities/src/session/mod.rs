@@ -17,7 +17,7 @@ pub use options::{
     Detection, Digits, Options, Recorded, SafeHarbour, Sandbox, SandboxOutcome, Step, Voicemail, VoicemailAction,
 };
 pub use quality::Quality;
-pub use queries::{Filter, all_after, list, load, load_even_deleted, of_ids, trace};
+pub use queries::{Filter, all_after, count_of_number, list, load, load_even_deleted, of_ids, trace};
 pub use slots::{
     InUse, Live, Passed, count_in_line, count_queued, in_use, in_use_by_trunk, live, may_have_run, open, phases,
     queued, sent_back, tenants_in_queue, waiting_on_way, ways_of_waiting,

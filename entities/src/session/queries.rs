@@ -150,6 +150,23 @@ pub async fn list(db: &Db, tenant: TenantId, env: Env, filter: &Filter, page: Pa
     Ok(page::merge(found, |session| session.id.0, page))
 }
 
+/// Calls with a number, those that were deleted, too.
+#[boxed]
+pub async fn count_of_number(db: &Connection, (tenant, env): (TenantId, Env), number: &E164) -> Result<i64> {
+    let filter = Filter {
+        phone_number: Some(number.clone()),
+        ..Filter::default()
+    };
+    let mut count = 0;
+    for calls in filter.plan().0 {
+        let all = Entity::find()
+            .filter(Column::TenantId.eq(tenant))
+            .filter(Column::Env.eq(env));
+        count += all.filter(calls).count(db).await?;
+    }
+    Ok(i64::try_from(count).unwrap_or(i64::MAX))
+}
+
 /// These sessions, in no order.
 #[boxed]
 pub async fn of_ids(db: &Connection, ids: &[SessionId]) -> Result<Vec<Model>> {

@@ -133,6 +133,36 @@ on_both! {
         assert_eq!((&again["status"], &again["erased"]["sessions"], &again["erased"]["contacts"]), (&json!("done"), &json!(0), &json!(0)));
         assert_ne!(again["id"], report["id"]);
         assert_eq!(again["whom_hash"], report["whom_hash"]);
+        // What stays is told by each, whenever the rest went.
+        for report in [&report, &again] {
+            let told = |what: &str| {
+                let kept = report["kept"].as_array().unwrap().iter().find(|kept| kept["what"] == what);
+                kept.map(|kept| kept["count"].clone())
+            };
+            assert_eq!((told("calls"), told("messages")), (Some(json!(2)), Some(json!(3))), "{report:#}");
+        }
+    }
+
+    /// It ends while contacts are being removed one by one, and its last row names the person.
+    async fn what_a_list_brings_meanwhile_is_erased_too(world: &mut World) {
+        let tenant = world.tenant().await;
+        let campaign = json!({ "name": "mails", "channel": "email", "template": { "subject": "Rex", "text": "Rex is well." } });
+        let mails = id(&tenant.api.post("/v1/campaigns", campaign).await.ok());
+        let contacts: Vec<Value> = (0..200).map(|n| json!({ "email": format!("zoe{n}@example.com"), "phone_number": NUMBER })).collect();
+        tenant.api.post(&format!("/v1/campaigns/{mails}/contacts"), json!({ "contacts": contacts })).await.ok();
+        let campaign = json!({ "name": "calls", "agent_id": tenant.agent().await });
+        let calls = id(&tenant.api.post("/v1/campaigns", campaign).await.ok());
+        let rows: String = (0..300).map(|n| format!("+15003{n:06}\n")).collect();
+        let list = format!("phone_number\n{rows}{NUMBER}\n");
+        let list = tenant.api.upload(&format!("/v1/campaigns/{calls}/contacts/import"), list).await.ok();
+        let begun = tenant.api.delete(&format!("/v1/people?{OF_NUMBER}")).await.ok();
+        // Once more if the list was waited for.
+        world.advance(seconds(62)).await;
+        let list = tenant.api.get(&format!("/v1/imports/{}", id(&list))).await.ok();
+        assert_eq!((&list["status"], &list["accepted"]), (&json!("completed"), &json!(301)));
+        let report = tenant.api.get(&format!("/v1/people/erasures/{}", id(&begun))).await.ok();
+        assert_eq!((&report["status"], &report["erased"]["contacts"]), (&json!("done"), &json!(201)), "{report:#}");
+        assert_eq!(count(&tenant, &format!("/v1/contacts?{OF_NUMBER}")).await, 0);
     }
 
     async fn by_an_address_goes_what_is_known_by_it(world: &mut World) {

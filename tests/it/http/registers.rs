@@ -2,7 +2,7 @@
 use crate::{
     on_both,
     world::{
-        Answer, Api, World, minutes,
+        Answer, Api, World, awaited, minutes,
         reassigned_server::{self, ReassignedServer},
         seconds,
     },
@@ -11,7 +11,7 @@ use actors::registers::asking::{InDoubt, Unanswered};
 use entities::{
     ids::TenantId,
     reassigned::ReassignedAnswer,
-    register,
+    register::{self, chunk},
     values::{E164, Env, Moment, Scopes},
 };
 use rules::law::facts::RegisterFact;
@@ -157,9 +157,41 @@ on_both! {
             let found = register::are_as_seen(&world.deps().db.read, &[&seen(owner, &versions)]).await.unwrap();
             assert_eq!(found, expected, "{versions:?}");
         }
+        world.settle().await;
+        assert_eq!(world.rows("register_chunks").await, 0, "what was deleted goes at once");
+
+        // What a process has left that ended in the middle of an upload goes when it can be none any more.
+        let left = [chunk::Model { file_id: world.deps().ids.next(), n: 0, hashes: vec![0; 8], days: None }];
+        let leaving = world.deps().writer.run(tenant.id, move |db| {
+            let left = left.clone();
+            Box::pin(async move { Ok((chunk::add(db, &left).await?, rules::commit::Commit::default())) })
+        });
+        leaving.await.unwrap();
+        world.advance(minutes(16)).await;
+        assert_eq!(world.rows("register_chunks").await, 1);
         world.leap(minutes(25 * 60)).await;
         world.advance(minutes(16)).await;
         assert_eq!(world.rows("register_chunks").await, 0);
+    }
+
+    /// All of it has come: that nobody waits for the answer any more leaves nothing half done.
+    async fn a_file_is_stored_also_if_its_sender_leaves(world: &mut World) {
+        let tenant = world.tenant().await;
+        let owner = (tenant.id, Env::Test);
+        let many: String = (0..200_000).map(|n| format!("+1646{}\n", 2_000_000 + n)).collect();
+        let path = "/v1/registers/us_dnc/files?fetched_at=2027-03-01";
+        let request = tenant.api.request(reqwest::Method::POST, path).header("content-type", "text/csv").body(many);
+        let sending = actix_rt::spawn(request.send());
+        let is_begun = async || (world.rows("register_chunks").await > 0).then_some(());
+        awaited("some of the file is stored", is_begun).await;
+        sending.abort();
+        let of_name = async || register::of_name(&world.deps().db.read, owner, "us_dnc").await.unwrap();
+        let row = awaited("its register has it", of_name).await;
+        assert_eq!((row.version, row.numbers), (1, 200_000));
+        world.settle().await;
+        assert_eq!(world.rows("register_chunks").await, 49, "4,096 numbers a row");
+        assert_eq!(listed(world, owner, "+16462000000").await, [(1, true)]);
+        assert_eq!(upload(&tenant.api, "us_dnc", "2027-03-02", FIRST).await.error(), (422, "validation_failed", None), "its place is free again");
     }
 
     async fn a_copy_of_some_area_codes_says_nothing_of_numbers_with_others(world: &mut World) {

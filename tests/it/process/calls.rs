@@ -50,6 +50,12 @@ impl Calls {
         assert!(answer.status().is_success(), "{path}: {}", answer.text().await.unwrap());
         answer.json().await.unwrap()
     }
+    pub(crate) async fn delete(&self, path: &str) -> Value {
+        let request = self.client.delete(format!("{}{path}", self.url)).bearer_auth(&self.key);
+        let answer = request.send().await.unwrap();
+        assert!(answer.status().is_success(), "{path}: {}", answer.text().await.unwrap());
+        answer.json().await.unwrap()
+    }
     /// Sends a CSV file.
     pub(crate) async fn upload(&self, path: &str, csv: String) -> Value {
         let request = self.client.post(format!("{}{path}", self.url)).bearer_auth(&self.key);

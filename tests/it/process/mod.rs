@@ -2,6 +2,7 @@
 mod access;
 mod agreed;
 mod calls;
+mod compliance_jobs;
 mod console;
 mod held;
 mod kills;
