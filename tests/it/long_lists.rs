@@ -1,7 +1,7 @@
 //! What is done to a long list slice by slice costs the same for each slice. Counted are the steps of SQLite's virtual machine.
 use entities::{
     api_key,
-    attempt::{self, NPage},
+    attempt::{self, NPage, PersonRows},
     connection::Connection,
     contact::{self, Canceled},
     delivery::{self, PutAway},
@@ -137,6 +137,31 @@ impl Counted {
             found += list.limit(page.limit).all(&self.db).await.unwrap().len();
         }
         (found, self.steps() - before)
+    }
+
+    /// So many attempts to reach somebody, with as many of others between them, and behind all of them what came of each.
+    async fn attempts(&self, tenant: TenantId, count: i64) {
+        let text = "WITH RECURSIVE n(i) AS (VALUES(1) UNION ALL SELECT i + 1 FROM n WHERE i < $2 * 4) \
+                    INSERT INTO attempt_records (tenant_id, env, n, kind, attempt_id, dial_n, number_hash, at, body, prev_hash, hash) \
+                    SELECT $1, 'live', i, CASE WHEN i <= $2 * 2 THEN 'attempt' ELSE 'outcome' END, \
+                    unhex(printf('%08x00007000a000%012x', (i - 1) % ($2 * 2), 0)), 0, \
+                    CASE WHEN i <= $2 * 2 THEN CASE i % 2 WHEN 1 THEN 'theirs' ELSE printf('other %d', i) END END, i, '{}', '', '' FROM n";
+        let statement = Statement::from_sql_and_values(DatabaseBackend::Sqlite, text, [tenant.into(), count.into()]);
+        self.db.execute_raw(statement).await.unwrap();
+    }
+
+    /// Where the rows of that person stand, and in how many steps they are read.
+    async fn walk(&self, tenant: TenantId) -> (Vec<i64>, u64) {
+        let before = self.steps();
+        let mut rows = PersonRows::new((tenant, Env::Live), "theirs", (0, i64::MAX), 100_000);
+        let mut places = Vec::new();
+        loop {
+            let page = rows.next(&self.db).await.unwrap();
+            if page.is_empty() {
+                return (places, self.steps() - before);
+            }
+            places.extend(page.iter().map(|row| row.n));
+        }
     }
 
     /// Steps of looking for whoever is not at an end yet.
@@ -306,6 +331,23 @@ async fn the_first_page_of_attempts_walks_past_nothing_that_is_not_one() {
         assert_eq!((places.as_slice(), has_more), (&expected[..], false));
         assert!(steps < FEW, "{steps} steps");
     }
+}
+
+/// What came of an attempt stands far behind it, so a look at each page for what follows all that were read is easily made.
+#[tokio::test]
+async fn eight_times_as_much_about_a_person_is_read_in_eight_times_as_many_steps() {
+    let counted = Counted::open().await;
+    let mut steps = Vec::new();
+    for (tenant, count) in [(1, 1_000), (2, 8_000)] {
+        let tenant = TenantId(Uuid::from_u128(tenant));
+        counted.attempts(tenant, count).await;
+        let (places, taken) = counted.walk(tenant).await;
+        let expected: Vec<i64> = (1..=4 * count).step_by(2).collect();
+        assert!(places == expected, "{} rows of {}", places.len(), expected.len());
+        steps.push(taken);
+    }
+    assert!(steps[0] > 0, "nothing was counted");
+    assert!(steps[1] <= 10 * steps[0], "{steps:?}");
 }
 
 /// However much it has dialled today and before: each dial asks, and so does each request for a call.

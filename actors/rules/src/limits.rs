@@ -1,6 +1,6 @@
 //! The operator's limits.
 use crate::{credits::terms::Terms, delivery::machine::Schedule};
-use entities::values::Prefixes;
+use entities::values::{Cents, Prefixes};
 use std::time::Duration;
 
 /// The operator's limits.
@@ -27,6 +27,13 @@ pub struct Limits {
     pub blocked_prefixes: Prefixes,
     /// A recording is erased so long after an opt-out.
     pub opt_out_purge_grace: Duration,
+}
+
+impl Limits {
+    /// What texts of so many segments cost.
+    pub fn sms_price(&self, segments: i64) -> Cents {
+        Cents(i64::from(self.sms_price_cents_per_segment).saturating_mul(segments))
+    }
 }
 
 /// How long things are kept.

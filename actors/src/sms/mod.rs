@@ -16,10 +16,10 @@ use entities::{
     law::MessageLegal,
     number::{self, Usability},
     sms_message::{Model, Phase},
-    values::{Cents, E164, Env, Metadata, Moment},
+    values::{E164, Env, Metadata, Moment},
     verified_number,
 };
-use rules::sms::{machine::unsent, segments};
+use rules::sms::machine::unsent;
 
 /// A message that is asked for.
 #[derive(Clone, Debug)]
@@ -69,7 +69,7 @@ pub fn row(deps: &Deps, (tenant_id, env): (TenantId, Env), new: New, now: Moment
     let scheduled_at = new.scheduled_at.filter(|at| *at > now);
     let (campaign_id, contact_id) = new.campaign.unzip();
     let mut row = unsent(TenantScoped::new(tenant_id, env, new.id), new.to_number, new.body, now);
-    row.price_cents = price_of(deps, row.segments);
+    row.price_cents = deps.limits.sms_price(row.segments.into());
     if let Some(at) = scheduled_at {
         (row.phase, row.wake_at) = (Phase::Scheduled, Some(at));
     }
@@ -85,27 +85,19 @@ pub fn row(deps: &Deps, (tenant_id, env): (TenantId, Env), new: New, now: Moment
     }
 }
 
-fn price_of(deps: &Deps, segments: i32) -> Cents {
-    Cents(i64::from(deps.limits.sms_price_cents_per_segment) * i64::from(segments))
-}
-
 /// The same row; where the law of its place wants to read in a text who writes, that is in it and in its price. Errors: there is no room.
 #[boxed]
 pub async fn signed(deps: &Deps, row: Model) -> Result<Model> {
     let Some((terms, facts)) = outgoing::facts(deps, &row).await? else {
         return Ok(row);
     };
-    if !terms.is_enforced {
-        return Ok(row);
-    }
-    let body = terms.law.signed(&facts, row.body.clone());
-    let body = body.map_err(|no_room| Error::invalid("body", no_room.to_string()))?;
-    let (encoding, segments) = segments::of(&body);
+    let text = terms.text(&facts, row.body.clone());
+    let text = text.map_err(|no_room| Error::invalid("body", no_room.to_string()))?;
     Ok(Model {
-        body,
-        encoding,
-        segments,
-        price_cents: price_of(deps, segments),
+        price_cents: deps.limits.sms_price(text.segments.into()),
+        body: text.body,
+        encoding: text.encoding,
+        segments: text.segments,
         ..row
     })
 }
@@ -134,7 +126,7 @@ pub async fn check(deps: &Deps, row: &Model) -> Result<()> {
         }
         Env::Live | Env::Test => {}
     }
-    outgoing::check(deps, row, Cents(deps.limits.sms_price_cents_per_segment.into())).await
+    outgoing::check(deps, row, deps.limits.sms_price(1)).await
 }
 
 /// Stores a message; its actor sees to the rest.

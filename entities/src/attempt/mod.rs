@@ -8,9 +8,11 @@ pub mod anchor;
 pub mod chain;
 pub mod head;
 mod list;
+mod person_rows;
 mod prune;
 
 pub use list::{Filter, NPage, list};
+pub use person_rows::PersonRows;
 pub use prune::{blank, has_older, remove};
 
 use crate::{
@@ -172,7 +174,7 @@ pub async fn of_attempts(db: &Connection, owner: (TenantId, Env), ids: &[Attempt
 }
 
 /// What is recorded about the person whose number or address has one of these hashes, in order, behind `n`: openings and wishes. What came
-/// of them is found by [`of_attempts`].
+/// of them is found by [`of_attempts`], or with them all in their order by [`PersonRows`].
 #[boxed]
 pub async fn of_person(
     db: &Connection,
@@ -187,31 +189,6 @@ pub async fn of_person(
         found.extend(page::behind(db, rows, Column::N, Some(after), limit).await?);
     }
     Ok(merged(found, false, limit))
-}
-
-/// All that is recorded about that person between two places, the first not among them: openings and wishes, and what came of openings,
-/// those before the first place too.
-#[boxed]
-pub async fn following_person(
-    db: &Connection,
-    owner: (TenantId, Env),
-    hashes: &[String],
-    (after, until): (i64, i64),
-) -> Result<Vec<Model>> {
-    let mut found = Vec::new();
-    for by in BOTH {
-        let theirs = owned(owner)
-            .select_only()
-            .column(Column::AttemptId)
-            .filter(about(by, hashes))
-            .filter(Column::N.lte(until));
-        let rows = owned(owner)
-            .filter(Column::N.gt(after))
-            .filter(Column::N.lte(until))
-            .filter(Column::AttemptId.in_subquery(theirs.into_query()));
-        found.extend(rows.all(db).await?);
-    }
-    Ok(merged(found, false, u64::MAX))
 }
 
 /// By what a person is found. Each is asked for by itself: of an "or" neither database is sure to use both small indexes.

@@ -4,16 +4,15 @@ use crate::error::CannotStart;
 use actors::attempts::person;
 use clap::Args;
 use entities::{
-    Error,
-    attempt::{self, Model},
+    attempt::{Model, PersonRows},
     connection::Connection,
-    ids::{AttemptId, TenantId},
+    ids::TenantId,
     tenant,
     values::{E164, Env, Moment},
 };
 use rules::{barred, law::record::line::Line};
 use runtime::{keyring::Keyring, link_keys};
-use std::{collections::BTreeSet, io::Write};
+use std::io::Write;
 
 #[derive(Args)]
 pub struct Asked {
@@ -53,8 +52,8 @@ impl Asked {
     }
 }
 
-/// Openings and wishes that are read at once.
-const PAGE: u64 = 500;
+/// Places of the person's rows that are held at once.
+const PLACES: usize = 1_000_000;
 
 /// Writes a line for each row, of one workspace or of all, in the order of each chain.
 pub async fn write(
@@ -75,33 +74,19 @@ pub async fn write(
     for tenant in tenants.filter(|tenant| only.is_none_or(|only| only == *tenant)) {
         let hash = person::hash(&key, tenant, &address);
         for env in [Env::Live, Env::Test] {
-            for row in of_person(db, (tenant, env), &hash).await? {
-                if from.is_none_or(|from| row.at >= from) {
-                    writeln!(out, "{}", line(&row)?).map_err(unwritten)?;
+            let mut rows = PersonRows::new((tenant, env), &hash, (0, i64::MAX), PLACES);
+            loop {
+                let page = rows.next(db).await?;
+                if page.is_empty() {
+                    break;
+                }
+                for row in page.iter().filter(|row| from.is_none_or(|from| row.at >= from)) {
+                    writeln!(out, "{}", line(row)?).map_err(unwritten)?;
                 }
             }
         }
     }
     out.flush().map_err(unwritten)
-}
-
-async fn of_person(db: &Connection, owner: (TenantId, Env), hash: &str) -> Result<Vec<Model>, Error> {
-    let hashes = [hash.to_owned()];
-    let mut rows: Vec<Model> = Vec::new();
-    loop {
-        let after = rows.last().map_or(0, |row| row.n);
-        let page = attempt::of_person(db, owner, &hashes, after, PAGE).await?;
-        if page.is_empty() {
-            break;
-        }
-        rows.extend(page);
-    }
-    let attempts: BTreeSet<AttemptId> = rows.iter().map(|row| row.attempt_id).collect();
-    let attempts: Vec<AttemptId> = attempts.into_iter().collect();
-    rows.extend(attempt::of_attempts(db, owner, &attempts).await?);
-    rows.sort_by_key(|row| row.n);
-    rows.dedup_by_key(|row| row.n);
-    Ok(rows)
 }
 
 fn line(row: &Model) -> Result<String, CannotStart> {

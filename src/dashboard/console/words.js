@@ -438,6 +438,7 @@ export const words = {
     template: {
       body: 'Message', subject: 'Subject', text: 'Text', html: 'HTML version', from_name: 'Sender’s name', reply_to: 'Replies go to',
       hint: 'Variables: {{first_name}}; with {{first_name|there}}, “there” is written for contacts without a first name.',
+      signed: 'Where the law wants to read who writes, a last line says it. The check at the end counts it.',
       unsubscribe: '{{unsubscribe_url}} is the link to unsubscribe.',
       htmlHint: 'For mail programs that show it; the text is for all others.',
     },
@@ -521,9 +522,11 @@ export const words = {
     title: 'When the list will be through',
     facts: {
       finish: 'Through by', eligible: 'Will be contacted', pace: (isPhone) => isPhone ? 'Calls per second' : 'Messages per second',
-      capped: 'Wait for a limit', budget: 'Budget', credits: 'Credits available',
+      segments: 'SMS segments', cost: 'Cost of the texts', capped: 'Wait for a limit', budget: 'Budget', credits: 'Credits available',
     },
     of: (some, all) => `${some} of ${all}`,
+    segments: (segments, messages) => `${segments} in ${messages === '1' ? '1 text' : `${messages} texts`}`,
+    signed: (texts, characters) => `In ${texts === '1' ? '1 text' : `${texts} texts`} a last line says who writes, because the law there wants that: up to ${characters} characters, which are counted in.`,
     farAway: 'More than 60 days from now',
     noBudget: 'No limit',
     problem: (code, message) => ({
@@ -1103,6 +1106,7 @@ export const words = {
     tooBig: 'The attachments have more than 700 KB together.',
     unreadable: (name) => `${name} could not be read.`,
     size: (segments, encoding) => `${segments === 1 ? '1 segment' : `${segments} segments`}, ${encoding}. Each segment is charged.`,
+    signed: (line, characters, segments) => `The law there wants to read who writes: what your text does not say of “${line}” is added as a last line (${characters} characters; ${segments === 1 ? '1 segment' : `${segments} segments`} with all of it).`,
     encoding: names({ gsm7: 'GSM alphabet', ucs2: 'Unicode' }),
     arriveForm: {
       from: 'From the number', to: 'To the number', toHint: 'One of your numbers, or a sandbox number', body: 'Text',
@@ -1843,6 +1847,7 @@ export const words = {
       hours: (date, zone, open) => `${date} (${zone}): ${open}`, closed: (date, zone) => `${date} (${zone}): closed all day`,
       opens: 'Next opening',
       warning: (title, mend) => `Not known: ${title}. ${mend}`,
+      smsLine: (line) => `A text that does not say who writes gets a last line there: “${line}”.`,
       change: (date) => `The law changes there on ${date}.`, begins: (rules) => `From then on: ${rules}.`, ends: (rules) => `No longer: ${rules}.`,
       rules: 'Rules that are asked', columns: { rule: 'Rule', verdict: 'Verdict', mend: 'What to do' },
       verdict: names({ yes: 'Yes', overridden: 'No, overridden', wait: 'Not yet', never: 'No' }), until: (at) => `until ${at}`,

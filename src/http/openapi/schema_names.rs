@@ -23,6 +23,7 @@ const TELLING: &[(&str, &str)] = &[
     ("OutlookView", "CampaignPreflight"),
     ("ProblemView", "PreflightProblem"),
     ("SkipsView", "PreflightSkips"),
+    ("TextsView", "PreflightTexts"),
     ("ZoneView", "PreflightZone"),
     ("RuleView", "EligibilityRule"),
     ("Rule", "EligibilityRuleName"),

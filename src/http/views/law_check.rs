@@ -39,6 +39,8 @@ pub struct LawCheckView {
     pub next_opening_at: Option<Moment>,
     /// When the law of the place changes next, as far as the pack knows.
     pub next_change: Option<LawChangeView>,
+    /// Of an SMS: what is put under its text as a last line, as far as it does not say that itself; null: nothing.
+    pub sms_line: Option<String>,
     pub pack_version: String,
     /// What nobody but you can know, and what your identity does not say: nothing is barred by it.
     pub warnings: Vec<LawWarningView>,
@@ -139,6 +141,7 @@ impl LawCheckView {
             hours: facts.zones.iter().map(day).collect(),
             next_opening_at: everywhere.next_opening(facts.at, room_ms),
             next_change: LawChangeView::after(law, facts),
+            sms_line: law.sms_line(facts),
             pack_version: law.pack.version.clone(),
             warnings: answer
                 .unregistered

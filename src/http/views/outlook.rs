@@ -1,10 +1,10 @@
 //! What is to be expected of a campaign.
 use super::LawCountView;
-use actors::campaign::outlook::Outlook;
+use actors::campaign::outlook::{Outlook, Texts};
 use entities::{
     campaign::{self, Status},
     ids::CampaignId,
-    values::{Moment, Zone},
+    values::{Cents, Moment, Zone},
 };
 use rules::law::Law;
 use schemars::JsonSchema;
@@ -37,6 +37,25 @@ pub struct OutlookView {
     /// The rules of the law that keep contacts from being reached, the one that bars most first. One contact counts for each rule that
     /// says no.
     pub law: Vec<LawCountView>,
+    /// Of a campaign by SMS: what it writes, as it leaves; else null.
+    pub texts: Option<TextsView>,
+}
+/// Texts as they leave, one to each contact who will be written to; second attempts are not foreseen.
+#[derive(Serialize, JsonSchema)]
+pub struct TextsView {
+    /// Those too whom the campaign's own caps or its end will leave out.
+    pub messages: i64,
+    pub segments: i64,
+    /// What that costs once the provider has taken them.
+    pub cost_cents: Cents,
+    /// Segments of the longest one.
+    pub most_segments: i32,
+    /// Those that do not fit into the GSM alphabet.
+    pub ucs2: i64,
+    /// Those in which a last line says who writes, because the law of the place wants that.
+    pub signed: i64,
+    /// Characters that it takes at most, with its line feed; 0: none has it.
+    pub signed_characters: i32,
 }
 #[derive(Serialize, JsonSchema)]
 pub struct ProblemView {
@@ -129,6 +148,21 @@ impl OutlookView {
             calls_per_second: outlook.calls_per_second,
             expected_finish_at: outlook.finishes_at,
             law: LawCountView::all(law, &outlook.law),
+            texts: outlook.texts.map(TextsView::from),
+        }
+    }
+}
+
+impl From<Texts> for TextsView {
+    fn from(texts: Texts) -> Self {
+        TextsView {
+            messages: texts.messages,
+            segments: texts.segments,
+            cost_cents: texts.cost,
+            most_segments: texts.most_segments,
+            ucs2: texts.ucs2,
+            signed: texts.signed,
+            signed_characters: texts.most_added,
         }
     }
 }

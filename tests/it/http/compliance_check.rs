@@ -66,6 +66,23 @@ on_both! {
         assert_eq!((&after["at"], &after["binding"]), (&json!("2026-08-11T10:00:00.000Z"), &json!(false)), "noon there, with a test key");
     }
 
+    /// Source: CASL s. 6(2), Spam Act 2003 s. 17.
+    async fn the_last_line_of_a_text_is_told_beforehand(world: &mut World) {
+        world.under_the_law().await;
+        let tenant = world.tenant().await;
+        let identity = json!({ "registered_name": "Acme Ltd.", "postal_address": "1 Main Street\nSpringfield" });
+        tenant.api.patch("/v1/compliance/identity", identity).await.ok();
+        for (query, line) in [
+            ("region=CA-ON&channel=sms", json!("Acme Ltd., 1 Main Street, Springfield")),
+            ("region=AU&channel=sms", json!("Acme Ltd.")),
+            ("region=CA-ON&channel=sms&purpose=service", Value::Null),
+            ("region=FR&channel=sms", Value::Null),
+            ("region=CA-ON", Value::Null),
+        ] {
+            assert_eq!(ask(&tenant.api, query).await.ok()["sms_line"], line, "{query}");
+        }
+    }
+
     async fn a_number_an_address_and_a_place_are_asked_about(world: &mut World) {
         world.under_the_law().await;
         let tenant = world.tenant().await;

@@ -1,5 +1,5 @@
 //! Exports of the record of attempts: how many are kept, how they go, what becomes of one that is being made when a person is erased, and that
-//! one of a person holds all of many rows.
+//! one of a person holds all of many rows, in their order.
 use crate::{
     on_both,
     world::{
@@ -10,7 +10,7 @@ use crate::{
 };
 use actors::attempts::{exports::MOST_KEPT, person};
 use entities::{
-    attempt::RecordKind,
+    attempt::{self, PersonRows, RecordKind},
     compliance_export, erasure,
     ids::{AttemptId, TenantId, TenantScoped},
     values::Env,
@@ -25,6 +25,7 @@ use rules::{
     },
 };
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 use uuid::Uuid;
 
 /// A talk. Source: docs/sandbox.md, by the last digit.
@@ -52,37 +53,50 @@ fn stored(store: &S3Server) -> Vec<String> {
     requests
 }
 
-/// Wishes of somebody, of that many from `first` on, and what followed the `late` ones before them.
-async fn wishes(world: &World, tenant: TenantId, hash: &str, (first, count, late): (u128, u128, u128)) {
-    let hash = hash.to_owned();
+/// A row of that kind and attempt, and by what the person is found whom it is about.
+type Row = (RecordKind, u128, Hashes);
+
+async fn write(world: &World, tenant: TenantId, rows: Vec<Row>) {
     let writing = world.deps().writer.run(tenant, move |_| {
-        let hash = hash.clone();
+        let rows = rows.clone();
         Box::pin(async move {
             let mut commit = Commit::default();
-            let mut add = |kind, id: u128, number| {
+            for (kind, id, hashes) in rows {
                 let subject = Subject {
                     owner: (tenant, Env::Test),
                     kind,
                     attempt_id: AttemptId(Uuid::from_u128(id)),
                     dial_n: 0,
                     campaign_id: None,
-                    hashes: Hashes { number, email: None },
+                    hashes,
                     consent_id: None,
                 };
                 let row = record(subject, &json!({ "id": id.to_string() }), None::<&Person>)?;
                 commit.changes.attempt_records.push(row);
-                Ok::<_, entities::Error>(())
-            };
-            for id in first..first + count {
-                add(RecordKind::OptOut, id, Some(hash.clone()))?;
-                if id >= late {
-                    add(RecordKind::Disposition, id - late + 1, None)?;
-                }
             }
             Ok(((), commit))
         })
     });
     writing.await.unwrap();
+}
+
+fn found_by(number: Option<&str>, email: Option<&str>) -> Hashes {
+    Hashes {
+        number: number.map(str::to_owned),
+        email: email.map(str::to_owned),
+    }
+}
+
+/// Wishes of somebody, of that many from `first` on, and what followed the `late` ones before them.
+async fn wishes(world: &World, tenant: TenantId, hash: &str, (first, count, late): (u128, u128, u128)) {
+    let mut rows = Vec::new();
+    for id in first..first + count {
+        rows.push((RecordKind::OptOut, id, found_by(Some(hash), None)));
+        if id >= late {
+            rows.push((RecordKind::Disposition, id - late + 1, Hashes::default()));
+        }
+    }
+    write(world, tenant, rows).await;
 }
 
 on_both! {
@@ -105,6 +119,48 @@ on_both! {
         assert!(rows.is_sorted_by(|one, next| one.n < next.n));
         assert!(rows.iter().all(|row| row.number_hash.as_ref() != Some(&others)));
         assert_eq!((manifest.of_person, manifest.last_n), (true, 1_706));
+    }
+
+    /// Of two people in turn, with what came of it far behind: wherever a walk begins and ends, and however few places it holds.
+    async fn the_rows_of_one_person_are_walked_in_their_order(world: &mut World) {
+        let tenant = world.tenant().await;
+        let mut rows = Vec::new();
+        for id in 1..=1_200 {
+            let whose = match id % 4 {
+                0 => found_by(Some("ann"), Some("ann@")),
+                2 => found_by(Some("ann"), None),
+                _ => found_by(Some("bob"), None),
+            };
+            rows.push((RecordKind::OptOut, id, whose));
+            if id > 700 {
+                rows.push((RecordKind::Disposition, id - 700, Hashes::default()));
+            }
+        }
+        rows.extend((501..=1_200).rev().map(|id| (RecordKind::Disposition, id, Hashes::default())));
+        for slice in rows.chunks(400) {
+            write(world, tenant.id, slice.to_vec()).await;
+        }
+        let (db, owner) = (&world.deps().db.reports, (tenant.id, Env::Test));
+        let all = attempt::range(db, owner, 0, 10_000).await.unwrap();
+        assert_eq!(all.len(), 2_400);
+        for hash in ["ann", "ann@", "bob"] {
+            let names = |row: &&attempt::Model| [&row.number_hash, &row.email_hash].into_iter().flatten().any(|known| known == hash);
+            let theirs: BTreeSet<AttemptId> = all.iter().filter(names).map(|row| row.attempt_id).collect();
+            for (after, until, most) in [(0, i64::MAX, 100_000), (0, i64::MAX, 100), (700, 2_000, 100_000), (998, 1_004, 1)] {
+                let between = all.iter().filter(|row| after < row.n && row.n <= until);
+                let expected: Vec<i64> = between.filter(|row| theirs.contains(&row.attempt_id)).map(|row| row.n).collect();
+                let (mut walk, mut found) = (PersonRows::new(owner, hash, (after, until), most), Vec::new());
+                loop {
+                    let page = walk.next(db).await.unwrap();
+                    found.extend(page.iter().map(|row| row.n));
+                    if page.is_empty() {
+                        break;
+                    }
+                }
+                assert!(!expected.is_empty() && found == expected, "{hash} {after} {until} {most}: {found:?}");
+                assert_eq!(walk.read_until(), until);
+            }
+        }
     }
 
     async fn so_many_are_kept_and_each_can_be_deleted(world: &mut World) {

@@ -15,7 +15,7 @@ use super::{
     usage::Allowance,
     waiting::Begun,
 };
-use crate::{campaign::message_template::Filled, eligibility::PATIENCE_SECONDS, law::NoRoom, sms::segments};
+use crate::{campaign::message_template::Filled, eligibility::PATIENCE_SECONDS, law::NoRoom};
 use entities::{
     campaign::Channel,
     contact::{Address, Model as Contact, SkipReason},
@@ -290,11 +290,8 @@ impl Planner<'_> {
             .as_ref()
             .map(|template| template.fill(&queue.plan, &turn.contact));
         let (text, parts) = match (text, &turn.address) {
-            (Some(Ok(Filled::Sms(body))), Address::Number(_)) => match queue.signed(&turn, body) {
-                Ok(body) => {
-                    let parts = segments::of(&body).1;
-                    (Filled::Sms(body), parts)
-                }
+            (Some(Ok(Filled::Sms(body))), Address::Number(_)) => match queue.text(&turn, body) {
+                Ok(text) => (Filled::Sms(text.body), text.segments),
                 Err(NoRoom { rule, .. }) => {
                     return self.plan.settled.push(unwritable(campaign, turn.contact, Some(rule)));
                 }

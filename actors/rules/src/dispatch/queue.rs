@@ -189,7 +189,7 @@ impl Queue {
         let (hold, least, dearest) = match &template {
             // Longer texts with their variables show when they are written.
             Some(MessageTemplate::Sms(_)) => {
-                let price = Cents(limits.sms_price_cents_per_segment.into());
+                let price = limits.sms_price(1);
                 (price, price, price.max(dearest_yet))
             }
             Some(MessageTemplate::Email(_)) => {

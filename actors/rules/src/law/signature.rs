@@ -4,8 +4,13 @@ use super::{
     force::Law,
     judge::is_set_aside,
     rule::{IdentityField, Says},
+    terms::LegalTerms,
 };
-use crate::message::{MAX_SMS, are_said, lines_of};
+use crate::{
+    message::{MAX_SMS, are_said, lines_of},
+    sms::text::SmsText,
+};
+use entities::dnc::DncChannel;
 use std::{collections::BTreeSet, fmt};
 
 /// A text that has no room for who writes it.
@@ -27,10 +32,44 @@ impl fmt::Display for NoRoom {
     }
 }
 
+impl LegalTerms {
+    /// The text of an SMS as it leaves: with who writes it, where the law binds and wants that. Whoever foresees one, plans it or orders it
+    /// asks this, so that what was foreseen is what is sent and charged.
+    pub fn text(&self, facts: &Facts, body: String) -> Result<SmsText, NoRoom> {
+        match self.is_enforced {
+            true => self.law.signed(facts, body),
+            false => Ok(SmsText::of(body)),
+        }
+    }
+}
+
 impl Law {
     /// The text of that SMS; in a last line what rules want to be known of whoever writes, as far as the text does not say it itself.
-    /// What is not known is left out: those rules bar the message.
-    pub fn signed(&self, facts: &Facts, body: String) -> Result<String, NoRoom> {
+    fn signed(&self, facts: &Facts, body: String) -> Result<SmsText, NoRoom> {
+        let Some((rule, line)) = self.line(facts, &body) else {
+            return Ok(SmsText::of(body));
+        };
+        let written = body.chars().count();
+        let body = format!("{body}\n{line}");
+        match body.chars().count() {
+            characters @ 0..=MAX_SMS => Ok(SmsText {
+                added: characters - written,
+                ..SmsText::of(body)
+            }),
+            characters => Err(NoRoom { rule, characters }),
+        }
+    }
+
+    /// The last line of an SMS that says nothing of it itself; `None`: it has none, or is none.
+    pub fn sms_line(&self, facts: &Facts) -> Option<String> {
+        match facts.channel {
+            DncChannel::Sms => self.line(facts, "").map(|(_, line)| line),
+            DncChannel::Phone | DncChannel::Email => None,
+        }
+    }
+
+    /// That line, and the first rule that wants it. What is not known is left out: those rules bar the message.
+    fn line(&self, facts: &Facts, body: &str) -> Option<(String, String)> {
         let (mut first, mut fields) = (None, BTreeSet::new());
         for rule in self.rules_for(facts) {
             if let Says::Identity { fields: wanted } = &rule.says
@@ -40,26 +79,16 @@ impl Law {
                 fields.extend(wanted.iter().copied());
             }
         }
-        let Some(rule) = first else { return Ok(body) };
+        let rule = first?;
         let mut parts: Vec<String> = Vec::new();
         for field in fields {
             let lines = lines_in(field, &facts.identity);
             let part = lines.join(", ");
-            if !are_said(&body, &lines) && !parts.contains(&part) {
+            if !are_said(body, &lines) && !parts.contains(&part) {
                 parts.push(part);
             }
         }
-        if parts.is_empty() {
-            return Ok(body);
-        }
-        let text = format!("{body}\n{}", parts.join(", "));
-        match text.chars().count() {
-            0..=MAX_SMS => Ok(text),
-            characters => Err(NoRoom {
-                rule: rule.clone(),
-                characters,
-            }),
-        }
+        (!parts.is_empty()).then(|| (rule.clone(), parts.join(", ")))
     }
 }
 
@@ -85,7 +114,9 @@ mod tests {
 
     fn signed(row: &str, body: &str) -> Result<String, NoRoom> {
         let row = format!("{row} channel=sms");
-        Law::untouched().signed(&facts(&row), body.to_owned())
+        let text = Law::untouched().signed(&facts(&row), body.to_owned())?;
+        assert_eq!(text.added, text.body.chars().count() - body.chars().count(), "{row}");
+        Ok(text.body)
     }
 
     /// Source: CASL s. 6(2), Spam Act 2003 s. 17.
@@ -136,7 +167,7 @@ mod tests {
     fn an_address_of_several_lines_takes_one() {
         let mut facts = facts("CA 2026-12-01T12:00 channel=sms");
         facts.identity.postal_address = Some("1 Main Street\n\n Springfield ".to_owned());
-        let text = |body: &str| Law::untouched().signed(&facts, body.to_owned()).unwrap();
+        let text = |body: &str| Law::untouched().signed(&facts, body.to_owned()).unwrap().body;
         assert_eq!(text("Sale!"), "Sale!\nAcme Inc., 1 Main Street, Springfield");
         let own = "Sale at Acme Inc., 1 Main Street in Springfield!";
         assert_eq!(text(own), own);
@@ -158,6 +189,15 @@ mod tests {
         assert_eq!(signed(row, &whole).as_deref(), Ok(whole.as_str()));
     }
 
+    #[test]
+    fn the_line_of_a_place_is_told_before_anything_is_written() {
+        let line = |row: &str| Law::untouched().sms_line(&facts(&format!("{row} 2026-12-01T12:00 channel=sms")));
+        assert_eq!(line("CA").as_deref(), Some("Acme Inc., 1 Main Street, Springfield"));
+        assert_eq!(line("AU").as_deref(), Some("Acme Inc."));
+        assert_eq!(line("US-NY"), None);
+        assert_eq!(Law::untouched().sms_line(&facts("CA 2026-12-01T12:00")), None, "a call");
+    }
+
     /// The operator's file adds what it wants, and may set a rule aside.
     #[test]
     fn the_operators_file_counts() {
@@ -165,7 +205,7 @@ mod tests {
             let law = Law::read(pack(), Some(("law.toml", file))).unwrap();
             let mut facts = facts("AU 2026-12-01T12:00 channel=sms");
             facts.overrides = law.overridden(entities::ids::TenantId(uuid::Uuid::nil()));
-            law.signed(&facts, "Sale!".to_owned()).unwrap()
+            law.signed(&facts, "Sale!".to_owned()).unwrap().body
         };
         let stricter = r#"[[rule]]
             id = "au.identity.messages"

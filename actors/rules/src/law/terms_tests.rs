@@ -581,3 +581,32 @@ fn of_two_consents_the_one_that_stands_by_both_clocks_is_taken() {
         assert!(both.is_yes(), "{behind_ms} ms behind: {both:?}");
     }
 }
+
+/// Of who writes it, too, where that is put under it.
+#[test]
+fn a_text_is_counted_as_it_leaves() {
+    use entities::sms_message::Encoding::{Gsm7, Ucs2};
+    let (terms, _) = texting("2027-12-01T12:00:00Z");
+    let observed = LegalTerms {
+        is_enforced: false,
+        ..terms.clone()
+    };
+    let body = "x".repeat(160);
+    // A line feed, and 37 characters of name and address, or the 9 of the name.
+    for (terms, place, expected) in [
+        (&terms, "CA", (2, Gsm7, 38)),
+        (&terms, "AU", (2, Gsm7, 10)),
+        (&terms, "US-NY", (1, Gsm7, 0)),
+        (&observed, "CA", (1, Gsm7, 0)),
+    ] {
+        let facts = facts(&format!("{place} 2026-12-01T12:00 channel=sms"));
+        let text = terms.text(&facts, body.clone()).unwrap();
+        assert_eq!((text.segments, text.encoding, text.added), expected, "{place}");
+        assert_eq!(text.body.chars().count(), 160 + text.added, "{place}");
+    }
+    // A name in other letters makes others of the whole text.
+    let mut named = facts("AU 2026-12-01T12:00 channel=sms");
+    named.identity.registered_name = Some("Żółw".to_owned());
+    let text = terms.text(&named, "x".repeat(70)).unwrap();
+    assert_eq!((text.segments, text.encoding, text.added), (2, Ucs2, 5));
+}

@@ -1,7 +1,7 @@
 //! The rows that an export wants, in the order of the chain.
 use entities::{
     Result,
-    attempt::{self, Model as Record},
+    attempt::{self, Model as Record, PersonRows},
     boxed,
     compliance_export::Model,
     connection::Connection,
@@ -9,8 +9,8 @@ use entities::{
 
 /// Rows that are read at once.
 const PAGE: u64 = 1_000;
-/// Openings and wishes of one person that are read at once, with what came of the person's attempts meanwhile.
-const OF_PERSON: u64 = 500;
+/// Places of one person's rows that are held at once, by each export of one that is being written.
+const PLACES: usize = 100_000;
 
 /// Some of them, and up to where the chain was looked through.
 pub(super) struct Rows {
@@ -18,39 +18,47 @@ pub(super) struct Rows {
     pub looked_until: i64,
 }
 
-/// The next behind that place.
-#[boxed]
-pub(super) async fn next(db: &Connection, job: &Model, after: i64) -> Result<Rows> {
-    let owner = (job.tenant_id, job.env);
-    if let Some(hash) = &job.number_hash {
-        return of_person(db, job, hash, after).await;
-    }
-    let mut rows = match job.campaign_id {
-        Some(campaign) => attempt::of_campaign(db, owner, campaign, after, PAGE).await?,
-        None => attempt::range(db, owner, after, PAGE).await?,
-    };
-    // Fewer than were asked for: there are no more, or the rest was let go meanwhile.
-    let looked_until = match rows.last() {
-        Some(last) if rows.len() as u64 >= PAGE => last.n.min(job.last_n),
-        Some(_) | None => job.last_n,
-    };
-    rows.retain(|row| row.n <= job.last_n);
-    Ok(Rows { rows, looked_until })
+/// Reads them, part after part.
+#[derive(Default)]
+pub(super) struct Reader {
+    /// Of one person: where the next ones stand.
+    person: Option<PersonRows>,
 }
 
-/// A stretch of the chain that holds so many of the person's openings and wishes: with them come all rows there that follow an opening of
-/// the person's, also of an earlier stretch.
-async fn of_person(db: &Connection, job: &Model, hash: &str, after: i64) -> Result<Rows> {
-    let owner = (job.tenant_id, job.env);
-    let hashes = [hash.to_owned()];
-    let first = attempt::of_person(db, owner, &hashes, after, OF_PERSON).await?;
-    let looked_until = match first.last() {
-        Some(last) if first.len() as u64 >= OF_PERSON => last.n.min(job.last_n),
-        Some(_) | None => job.last_n,
-    };
-    let mut rows = attempt::following_person(db, owner, &hashes, (after, looked_until)).await?;
-    if let Some(campaign) = job.campaign_id {
-        rows.retain(|row| row.campaign_id == Some(campaign));
+impl Reader {
+    /// The next behind that place.
+    #[boxed]
+    pub(super) async fn next(&mut self, db: &Connection, job: &Model, after: i64) -> Result<Rows> {
+        let owner = (job.tenant_id, job.env);
+        if let Some(hash) = &job.number_hash {
+            return self.of_person(db, job, hash, after).await;
+        }
+        let mut rows = match job.campaign_id {
+            Some(campaign) => attempt::of_campaign(db, owner, campaign, after, PAGE).await?,
+            None => attempt::range(db, owner, after, PAGE).await?,
+        };
+        // Fewer than were asked for: there are no more, or the rest was let go meanwhile.
+        let looked_until = match rows.last() {
+            Some(last) if rows.len() as u64 >= PAGE => last.n.min(job.last_n),
+            Some(_) | None => job.last_n,
+        };
+        rows.retain(|row| row.n <= job.last_n);
+        Ok(Rows { rows, looked_until })
     }
-    Ok(Rows { rows, looked_until })
+
+    async fn of_person(&mut self, db: &Connection, job: &Model, hash: &str, after: i64) -> Result<Rows> {
+        // A part that was not noted is read again.
+        let going_on = self.person.take().filter(|walk| walk.read_until() == after);
+        let mut walk = going_on.unwrap_or_else(|| {
+            let owner = (job.tenant_id, job.env);
+            PersonRows::new(owner, hash, (after, job.last_n), PLACES)
+        });
+        let mut rows = walk.next(db).await?;
+        let looked_until = walk.read_until();
+        self.person = Some(walk);
+        if let Some(campaign) = job.campaign_id {
+            rows.retain(|row| row.campaign_id == Some(campaign));
+        }
+        Ok(Rows { rows, looked_until })
+    }
 }

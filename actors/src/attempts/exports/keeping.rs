@@ -11,6 +11,7 @@ use entities::{
     values::{Env, Moment},
 };
 use rules::commit::Commit;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Exports that a workspace keeps at once, and the bytes of their files: the largest twice. Source: this service's limits.
 pub const MOST_KEPT: i64 = 20;
@@ -70,15 +71,12 @@ pub struct Blanked {
 impl Blanked {
     /// Those of these rows that have a content. Of each attempt all are there.
     pub fn of(rows: &[Record]) -> Vec<Blanked> {
-        let hashes_of = |attempt: AttemptId| {
-            let its = rows.iter().filter(|row| row.attempt_id == attempt);
-            let mut hashes: Vec<&String> = its
-                .flat_map(|row| row.number_hash.iter().chain(&row.email_hash))
-                .collect();
-            hashes.sort();
-            hashes.dedup();
-            hashes.into_iter().cloned().collect()
-        };
+        let mut hashes: BTreeMap<AttemptId, BTreeSet<&String>> = BTreeMap::new();
+        for row in rows {
+            let its = hashes.entry(row.attempt_id).or_default();
+            its.extend(row.number_hash.iter().chain(&row.email_hash));
+        }
+        let hashes_of = |attempt: AttemptId| hashes.get(&attempt).into_iter().flatten().copied().cloned().collect();
         let naming = rows.iter().filter(|row| row.content.is_some());
         let blanked = naming.map(|row| Blanked {
             n: row.n,

@@ -10,7 +10,7 @@ pub use keeping::{Blanked, MOST_BYTES, MOST_KEPT, delete, discard, expire_holdin
 use super::person;
 use crate::deps::Deps;
 use bytes::Bytes;
-use collect::{Rows, next};
+use collect::{Reader, Rows};
 use entities::{
     Error, Result,
     attempt::{Model as Record, RecordKind, anchor, chain, first_since},
@@ -130,6 +130,7 @@ pub fn run(deps: &Deps, key: TenantScoped<ComplianceExportId>) {
 }
 
 async fn parts(deps: &Deps, key: TenantScoped<ComplianceExportId>) -> Result<()> {
+    let mut reader = Reader::default();
     loop {
         // Before it is read: much may happen until it is its turn.
         let _turn = deps.exports.turn().await?;
@@ -142,13 +143,13 @@ async fn parts(deps: &Deps, key: TenantScoped<ComplianceExportId>) -> Result<()>
         if job.next_n > job.last_n {
             return finish(deps, job).await;
         }
-        let (part, next_n) = part(deps, &job).await?;
+        let (part, next_n) = part(deps, &job, &mut reader).await?;
         advance(deps, &job, next_n, part).await?;
     }
 }
 
 /// The next file, if there is anything to be in it, and where the one after it begins.
-async fn part(deps: &Deps, job: &Model) -> Result<(Option<ExportFile>, i64)> {
+async fn part(deps: &Deps, job: &Model, reader: &mut Reader) -> Result<(Option<ExportFile>, i64)> {
     if job.files.0.len() >= MOST_PARTS {
         return Err(Error::PlanLimit(format!(
             "an export has at most {MOST_PARTS} files: ask for a shorter time"
@@ -157,7 +158,7 @@ async fn part(deps: &Deps, job: &Model) -> Result<(Option<ExportFile>, i64)> {
     let mut draft = Draft::new(job.format)?;
     let mut after = job.next_n - 1;
     while draft.bytes.len() < PART_BYTES && after < job.last_n {
-        let Rows { rows, looked_until } = next(&deps.db.reports, job, after).await?;
+        let Rows { rows, looked_until } = reader.next(&deps.db.reports, job, after).await?;
         for row in &rows {
             draft.add(row)?;
         }

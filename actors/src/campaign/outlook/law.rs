@@ -27,6 +27,11 @@ impl LawCounts {
             }
         }
     }
+
+    /// Somebody more whom that rule keeps from being reached, and no other.
+    pub fn bar(&mut self, rule: String) {
+        self.0.entry(rule).or_default().barred += 1;
+    }
 }
 
 #[cfg(test)]

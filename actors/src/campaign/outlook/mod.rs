@@ -2,8 +2,10 @@
 //! dispatcher asks, contact by contact: what is said here is what will happen, if nobody changes anything.
 mod forecast;
 mod law;
+mod texts;
 
 pub use law::{LawCount, LawCounts};
+pub use texts::Texts;
 
 use crate::{
     deps::Deps,
@@ -21,10 +23,11 @@ use entities::{
 };
 use forecast::{Forecast, Group, Run, foresee};
 use rules::{
+    campaign::message_template::MessageTemplate,
     dispatch::concurrency::Concurrency,
     eligibility::{self, ContactRecord, RING_MS, Rule, Verdict},
     hours::{self, CallingHours, Rules},
-    law::LegalTerms,
+    law::{Facts, LegalTerms},
 };
 use std::{
     collections::HashMap,
@@ -45,6 +48,8 @@ pub struct Outlook {
     pub finishes_at: Option<Moment>,
     /// What the law keeps from being reached, rule by rule.
     pub law: LawCounts,
+    /// What is written; none: it is no campaign by SMS.
+    pub texts: Option<Texts>,
 }
 
 /// Who will be skipped. Somebody who was called before fails instead, and is not among them.
@@ -84,11 +89,13 @@ pub async fn look(deps: &Deps, row: &Row) -> Result<Outlook> {
         credits_gone: false,
         behind_ms: deps.clock.times().behind_ms(),
     };
+    let template = MessageTemplate::read(&row.plan).ok().flatten();
     let mut list = List {
         deps,
         row,
         rules: &rules,
         legal: &legal,
+        template: template.filter(|_| row.plan.channel == Channel::Sms),
         terms,
         starts: row.plan.schedule.starts_at.map_or(now, |at| at.max(now)),
         now,
@@ -100,6 +107,7 @@ pub async fn look(deps: &Deps, row: &Row) -> Result<Outlook> {
         capped: 0,
         open: 0,
         law: LawCounts::default(),
+        texts: Texts::default(),
     };
     list.read().await?;
     let calls_per_second = rate(deps, row, Concurrency::of(&tenant, &deps.limits)).await?;
@@ -110,11 +118,13 @@ pub async fn look(deps: &Deps, row: &Row) -> Result<Outlook> {
         capped,
         open,
         law,
+        mut texts,
         ..
     } = list;
     let found = forecast(deps, row, &rules, &groups, runs, calls_per_second).await?;
     skips.capped += found.capped;
     skips.expired += found.expired;
+    texts.cost = deps.limits.sms_price(texts.segments);
     Ok(Outlook {
         groups,
         open,
@@ -124,6 +134,7 @@ pub async fn look(deps: &Deps, row: &Row) -> Result<Outlook> {
         calls_per_second,
         finishes_at: found.finishes_at,
         law,
+        texts: (row.plan.channel == Channel::Sms).then_some(texts),
     })
 }
 
@@ -133,6 +144,8 @@ struct List<'a> {
     row: &'a Row,
     rules: &'a Rules,
     legal: &'a LegalTerms,
+    /// What is written by SMS; none: nothing.
+    template: Option<MessageTemplate>,
     terms: eligibility::Terms<'a>,
     starts: Moment,
     now: Moment,
@@ -145,6 +158,7 @@ struct List<'a> {
     capped: i64,
     open: i64,
     law: LawCounts,
+    texts: Texts,
 }
 
 /// What becomes of one contact, were it alone.
@@ -194,18 +208,19 @@ impl List<'_> {
         let mut asked = asked.iter();
         for (contact, address) in page.into_iter().zip(addresses) {
             let record = address.as_ref().and_then(|address| known.get(address)).cloned();
-            let mut record = record.unwrap_or_default();
+            let (mut record, mut facts) = (record.unwrap_or_default(), None);
             if let Some(asked) = address.and_then(|_| asked.next()) {
                 let judged = self.legal.judged(asked.whom(), &record, None, (self.starts, 0));
                 self.law.add(&judged.judgement);
                 record.judgement = self.legal.is_enforced.then_some(judged.judgement);
+                facts = Some(judged.facts);
             }
-            self.add(&contact, record);
+            self.add(&contact, record, facts.as_ref());
         }
         Ok(())
     }
 
-    fn add(&mut self, contact: &Contact, mut record: ContactRecord) {
+    fn add(&mut self, contact: &Contact, mut record: ContactRecord, facts: Option<&Facts>) {
         record.not_before = contact.not_before;
         let anew = hours::regrouped(&self.legal.law, contact);
         let group = self.group(anew.as_deref().unwrap_or(&contact.zone));
@@ -213,7 +228,7 @@ impl List<'_> {
         self.open += 1;
         let (fate, is_capped) = self.fate(contact, &record, group);
         self.capped += i64::from(is_capped);
-        match fate {
+        match self.written(fate, contact, facts) {
             Fate::Called(due) => self.turn(contact, group, due),
             Fate::Skipped(_) if contact.status == Status::Waiting => {}
             Fate::Skipped(reason) => {

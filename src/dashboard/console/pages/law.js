@@ -60,6 +60,7 @@ function Answer({ asked, isBinding }) {
         <li key=${timezone}>${open.length ? text.hours(date, timezone.replaceAll('_', ' '), open.map(spanOf).join(', ')) : text.closed(date, timezone.replaceAll('_', ' '))}</li>`)}</ul>
       <p class="hint">${text.opens}: <${Time} of=${found.next_opening_at} /></p>
       ${found.warnings.map(({ rule, title, mend }) => html`<p key=${rule} class="notice">${text.warning(title, mend)}</p>`)}
+      ${found.sms_line && html`<p class="hint">${text.smsLine(found.sms_line)}</p>`}
       ${found.next_change && html`<${Change} of=${found.next_change} />`}
       <${LawRules} rules=${found.rules} />`}<//>`;
 }

@@ -189,10 +189,13 @@ export function Outlook({ outlook, campaign, about }) {
       [text.facts.finish, outlook.eligible ? outlook.expected_finish_at ? time(outlook.expected_finish_at) : text.farAway : null],
       [text.facts.eligible, text.of(count(outlook.eligible), count(outlook.contacts))],
       [text.facts.pace(isPhone), words.campaign.rateOf(decimal(outlook.calls_per_second), outlook.calls_per_second < wanted && wanted)],
+      [text.facts.segments, outlook.texts && text.segments(count(outlook.texts.segments), count(outlook.texts.messages))],
+      [text.facts.cost, outlook.texts && money(outlook.texts.cost_cents, about.currency)],
       [text.facts.capped, outlook.capped ? count(outlook.capped) : null],
       [text.facts.budget, budget === null ? text.noBudget : money(budget, about.currency)],
       [text.facts.credits, money(about.credits, about.currency)],
     ]} />
+    ${outlook.texts?.signed > 0 && html`<p class="hint">${text.signed(count(outlook.texts.signed), outlook.texts.signed_characters)}</p>`}
     ${outlook.eligible > 0 && html`
       <section class="stack tight"><h3>${text.title}</h3><${Picture} outlook=${outlook} campaign=${campaign} about=${{ ...about, env }} /></section>`}
     <${Skips} skips=${outlook.skips} />

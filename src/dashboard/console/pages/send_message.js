@@ -1,6 +1,6 @@
 // The dialogs that send a message, or let one arrive.
 import { ApiError } from '../../common.js';
-import { call } from '../api.js';
+import { call, query } from '../api.js';
 import { Area, Field, FormDialog, Select } from '../form.js';
 import { html, useState } from '../html.js';
 import { everything } from '../lists.js';
@@ -61,12 +61,23 @@ const Own = () => html`
 
 const ownOf = (values) => ({ client_reference_id: written(values, 'client_reference_id'), metadata: pairsOf(values, 'metadata') });
 
+/** What the law has put under a text to that number; null: nothing, or nothing binds here. */
+async function lineUnder(typed) {
+  if (!typed || place.value.env === 'test') return null;
+  const found = await call('GET', `/compliance/check${query({ to: numberOf(typed), channel: 'sms' })}`);
+  return found.sms_line;
+}
+
 /** `reply`: the message that is answered. */
 export function SendSms({ close, reply = null }) {
   const { env } = place.value;
+  const [recipient, setRecipient] = useState(reply?.from_number ?? '');
+  // Whatever keeps it from being known is told when the text is sent.
+  const { data: line } = useLoad(() => lineUnder(recipient), [recipient]);
   const { data: numbers } = useLoad(() => everything('/numbers', { most: MOST_NUMBERS }), []);
   const [body, setBody] = useState('');
   const { segments, encoding } = segmentsOf(body);
+  const signed = line && text.signed(line, [...line].length, segmentsOf(`${body}\n${line}`).segments);
   const send = async (values) => {
     const sent = await call('POST', '/sms_messages', {
       to_number: numberOf(values.get('to_number')), body: values.get('body'), from_number: written(values, 'from_number'),
@@ -81,9 +92,10 @@ export function SendSms({ close, reply = null }) {
   return html`
     <${FormDialog} title=${text.send.sms} act=${send} submit=${text.go} close=${close}>
       <${Field} name="to_number" label=${ask.to} hint=${env === 'test' ? ask.toSandbox : ask.toHint} type="tel"
-        defaultValue=${reply?.from_number ?? ''} required maxlength="40" autocomplete="off" />
-      <${Area} name="body" label=${ask.body} hint=${text.size(segments, text.encoding(encoding))} required maxlength=${MOST_TEXT} dir="auto"
-        onInput=${({ target }) => setBody(target.value)} />
+        defaultValue=${reply?.from_number ?? ''} required maxlength="40" autocomplete="off"
+        onChange=${({ target }) => setRecipient(target.value)} />
+      <${Area} name="body" label=${ask.body} hint=${[text.size(segments, text.encoding(encoding)), signed].filter(Boolean).join(' ')}
+        required maxlength=${MOST_TEXT} dir="auto" onInput=${({ target }) => setBody(target.value)} />
       ${options.length > 0 && html`
         <${Select} name="from_number" label=${ask.from} options=${[['', ask.fromDefault], ...options]} defaultValue=${isOurs ? reply.to_number : ''} />`}
       <${When} />

@@ -47,7 +47,7 @@ function Template({ template, channel }) {
   const value = (part) => template?.[part] ?? '';
   if (channel === 'sms') {
     return html`
-      <${Area} name="template.body" label=${text.template.body} hint=${text.template.hint} rows="5" maxlength="1600" required defaultValue=${value('body')} />`;
+      <${Area} name="template.body" label=${text.template.body} hint="${text.template.hint} ${text.template.signed}" rows="5" maxlength="1600" required defaultValue=${value('body')} />`;
   }
   return html`
     <${Field} name="template.subject" label=${text.template.subject} maxlength="200" required defaultValue=${value('subject')} />

@@ -1,9 +1,9 @@
 //! Who writes, in the text of an SMS: where the law of a place wants that, whoever has written the text.
-use super::{SELLER, consent, contacts, fates, introduce, mid_morning, person, proof, run, seller, with};
+use super::{SELLER, consent, contacts, draft, fates, introduce, mid_morning, person, proof, run, seller, start, with};
 use crate::{
     on_both,
     scenarios::messages::{PERSON, live, sms, text, with_provider},
-    world::{World, seconds, twilio::Twilio},
+    world::{Tenant, World, seconds, twilio::Twilio},
 };
 use rules::law::record::chain::digest;
 use serde_json::{Value, json};
@@ -15,6 +15,19 @@ const WHOLE: &str = "Spring sale today.\nAcme Ltd., 1 Main Street, Springfield";
 fn order(number: &str, region: &str, more: Value) -> Value {
     let asked = json!({ "to_number": number, "body": BODY, "region": region, "sandbox_law": "enforce" });
     with(asked, more)
+}
+
+/// The texts of a campaign.
+async fn sent(tenant: &Tenant, path: &str) -> Vec<Value> {
+    let all = tenant.api.get("/v1/sms_messages?limit=100").await.ok();
+    let is_its_own = |row: &&Value| row["campaign_id"].as_str().is_some_and(|id| path.ends_with(id));
+    all["data"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(is_its_own)
+        .cloned()
+        .collect()
 }
 
 on_both! {
@@ -105,5 +118,47 @@ on_both! {
         let skipped = ("skipped".to_owned(), "invalid".to_owned(), 0);
         assert_eq!(fates(&tenant, &path).await, [skipped, arrived.clone(), arrived]);
         assert_eq!(contacts(&tenant, &path).await[0]["skip_rule"], "ca.identity.messages");
+    }
+
+    /// Segments and cost of a list, each text with the line of its own place; and who cannot be written to with it.
+    async fn what_a_campaign_writes_was_foreseen(world: &mut World) {
+        world.change_setting("sms_price_cents_per_segment", json!(3)).await;
+        let tenant = seller(world).await;
+        mid_morning(world).await;
+        let people = [
+            person("+15002340010", "CA-ON"),
+            person("+15002340020", "FR"),
+            person("+15002340030", "AU"),
+            // Not in the GSM alphabet.
+            with(person("+15002340040", "CA-ON"), json!({ "first_name": "Żółw" })),
+        ];
+        for number in ["+15002340010", "+15002340020", "+15002340030", "+15002340040"] {
+            consent(&tenant.api, number, json!({})).await;
+        }
+        let (short, long) = (format!("{} {{{{first_name|you}}}}", "x".repeat(130)), "x".repeat(1_590));
+        // 134 characters, with 38 of name and address in Canada and 10 of the name in Australia; 173 with the longer name.
+        let of_short = json!({
+            "messages": 4, "segments": 2 + 1 + 1 + 3, "cost_cents": 21, "most_segments": 3, "ucs2": 1, "signed": 3, "signed_characters": 38,
+        });
+        // In Canada there is no room.
+        let of_long = json!({
+            "messages": 2, "segments": 22, "cost_cents": 66, "most_segments": 11, "ucs2": 0, "signed": 1, "signed_characters": 10,
+        });
+        for (body, expected, eligible) in [(short, of_short, 4), (long, of_long, 2)] {
+            let path = draft(&tenant, &people, json!({ "channel": "sms", "template": { "body": body } })).await;
+            let look = tenant.api.post(&format!("{path}/preflight"), json!({})).await.ok();
+            assert_eq!(look["texts"], expected, "{look:#}");
+            assert_eq!((&look["eligible"], &look["skips"]["invalid"]), (&json!(eligible), &json!(4 - eligible)), "{look:#}");
+            let rules = look["law"].as_array().unwrap().iter();
+            let barred: i64 = rules.filter(|rule| rule["rule"] == "ca.identity.messages").map(|rule| rule["barred"].as_i64().unwrap()).sum();
+            assert_eq!(barred, 4 - eligible, "{look:#}");
+
+            start(&tenant, &path).await;
+            world.advance(seconds(30)).await;
+            let sent = sent(&tenant, &path).await;
+            let all = |field: &str| sent.iter().map(|row| row[field].as_i64().unwrap()).sum::<i64>();
+            assert_eq!((json!(sent.len()), json!(all("segments")), json!(all("actual_cost_cents"))),
+                (expected["messages"].clone(), expected["segments"].clone(), expected["cost_cents"].clone()));
+        }
     }
 }

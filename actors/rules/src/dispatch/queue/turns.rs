@@ -11,6 +11,7 @@ use crate::{
     eligibility::{self, RING_MS, Rule, Verdict},
     hours::{CallingHours, OpenWindow},
     law::NoRoom,
+    sms::text::SmsText,
 };
 use entities::{
     campaign::OnCap,
@@ -106,11 +107,11 @@ impl Queue {
         self.head(at).is_some()
     }
 
-    /// The text of an SMS to whoever has that turn, with who writes it where the law wants that in it.
-    pub(in crate::dispatch) fn signed(&self, turn: &Turn, body: String) -> Result<String, NoRoom> {
+    /// The text of an SMS to whoever has that turn, as it leaves.
+    pub(in crate::dispatch) fn text(&self, turn: &Turn, body: String) -> Result<SmsText, NoRoom> {
         match (&self.legal, &turn.judged) {
-            (Some(legal), Some(judged)) if legal.is_enforced => legal.law.signed(&judged.facts, body),
-            (_, _) => Ok(body),
+            (Some(legal), Some(judged)) => legal.text(&judged.facts, body),
+            (_, _) => Ok(SmsText::of(body)),
         }
     }
 
