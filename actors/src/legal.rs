@@ -21,7 +21,8 @@ use rules::{
     eligibility::{ContactRecord, RING_TIMEOUT_SECONDS},
     hours::{self, LawHours},
     law::{
-        Asked as AskedRule, GateKind, Judged, Judgement, Law, LegalRecord, LegalTerms, Verdict, Whom, by_the_later,
+        Asked as AskedRule, Duties, Facts, GateKind, Judged, Judgement, Law, LegalRecord, LegalTerms, Verdict, Whom,
+        by_the_later,
         facts::{AbandonmentFact, IdentityFact, RestFact},
         record::AttemptBody,
     },
@@ -216,11 +217,15 @@ pub fn body(law: &Law, judged: Judged, is_lawful: bool) -> AttemptBody {
 }
 
 /// What the law wants of a call that is placed: what is spoken in it, and how it may be recorded. `agent`: who talks in it.
-pub fn bind(row: &mut session::Model, (legal, judged): (&LegalTerms, &Judged), agent: &Definition) {
+pub fn bind(
+    row: &mut session::Model,
+    legal: &LegalTerms,
+    (facts, duties): (&Facts, Option<&Duties>),
+    agent: &Definition,
+) {
     let person = row.options.legal.take().map(|bound| bound.person).unwrap_or_default();
-    row.options.legal = Some(legal.call(&judged.facts, person, true));
-    row.options.safe_harbour =
-        legal.safe_harbour(&judged.facts, row.from_number.as_ref(), agent.opt_out.key.as_deref());
+    row.options.legal = Some(legal.call(facts, duties, person, true));
+    row.options.safe_harbour = legal.safe_harbour(duties, row.from_number.as_ref(), agent.opt_out.key.as_deref());
 }
 
 /// The same of a talk that nobody was dialled for: a room's, or a call that has come in. `country`: the workspace's, where a room is.
@@ -248,7 +253,8 @@ pub async fn bind_guest(deps: &Deps, row: &mut session::Model, country: Country,
         ..Whom::default()
     };
     let facts = legal.facts(whom, &ContactRecord::default(), None, deps.clock.now());
-    row.options.legal = Some(legal.call(&facts, LegalPerson::default(), false));
+    let duties = legal.duties(&facts);
+    row.options.legal = Some(legal.call(&facts, duties.as_ref(), LegalPerson::default(), false));
     Ok(())
 }
 

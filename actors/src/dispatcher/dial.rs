@@ -33,7 +33,7 @@ use rules::{
     effect::Effect,
     eligibility::RING_TIMEOUT_SECONDS,
     hours,
-    law::{Judged, LegalTerms},
+    law::{Duties, Judged, LegalTerms},
     session::{
         command::Command,
         machine::{self, Session},
@@ -169,7 +169,8 @@ pub async fn dial(
     };
     let is_lawful = queue.is_lawful();
     let caps = caps_of(&queue.plan.caps, law_of(queue, judged.as_ref()));
-    let brake = not_braked(queue, judged.as_ref());
+    let duties = law_of(queue, judged.as_ref()).and_then(|(legal, judged)| legal.duties(&judged.facts));
+    let brake = not_braked(queue, duties.as_ref());
     let id: SessionId = deps.ids.next();
     let mut row = sessions::Model {
         hold_cents: hold,
@@ -182,7 +183,7 @@ pub async fn dial(
             person: contact.legal_person(),
             ..CallLegal::default()
         });
-        legal::bind(&mut row, (legal, judged), &agent.definition);
+        legal::bind(&mut row, legal, (&judged.facts, duties.as_ref()), &agent.definition);
     }
     let (session, effects) = Session::dialed(row, deps.base_url.clone(), at);
     let command = contact::machine::Command::Dispatch {
@@ -249,11 +250,9 @@ pub fn law_of<'a>(queue: &'a Queue, judged: Option<&'a Judged>) -> Option<(&'a L
 }
 
 /// That its campaign has not abandoned too much, where the law has a limit: where its contacts' groups are, and where this person is.
-pub fn not_braked(queue: &Queue, judged: Option<&Judged>) -> Option<Guard> {
+pub fn not_braked(queue: &Queue, duties: Option<&Duties>) -> Option<Guard> {
     let mut limits: BTreeSet<AbandonmentLimit> = queue.abandonment.iter().copied().collect();
-    if let Some((legal, judged)) = law_of(queue, judged) {
-        limits.extend(legal.abandonment_limits(&judged.facts.places, judged.facts.at));
-    }
+    limits.extend(duties.into_iter().flat_map(Duties::abandonment_limits));
     (!limits.is_empty()).then(|| Guard::NotBraked {
         campaign_id: queue.id,
         limits: limits.into_iter().collect(),

@@ -124,7 +124,8 @@ impl State {
         };
         let caps = dial::caps_of(&guards.caps(), legal.is_enforced.then_some((&legal, &judged)));
         let dispatchable = queue.map(|queue| Guard::Dispatchable(queue.id, queue.version));
-        let brake = queue.and_then(|queue| dial::not_braked(queue, Some(&judged)));
+        let duties = legal.duties(&judged.facts);
+        let brake = queue.and_then(|queue| dial::not_braked(queue, duties.as_ref()));
         let campaign = dispatchable.into_iter().chain(brake);
         let campaign: Vec<Guard> = campaign.collect();
         if !waiting::take(&mut self.snapshot, begun, &row, (at, hold)) {
@@ -132,7 +133,7 @@ impl State {
         }
         let trunk = self.snapshot.trunks.as_known(row.trunk_id);
         let mut row = row;
-        legal::bind(&mut row, (&legal, &judged), &agent.definition);
+        legal::bind(&mut row, &legal, (&judged.facts, duties.as_ref()), &agent.definition);
         let session = Session::from_row(row, deps.base_url.clone())?;
         let intent = dial::Intent {
             known: self.known,

@@ -2,7 +2,11 @@ use super::{BadValue, Country};
 use schemars::JsonSchema;
 use sea_orm::DeriveValueType;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
-use std::{borrow::Cow, fmt, str::FromStr};
+use std::{
+    borrow::{Borrow, Cow},
+    fmt,
+    str::FromStr,
+};
 
 /// Where a law holds: a country (`FR`) or a part of one (`US-FL`), as in ISO 3166-2.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, DeriveValueType)]
@@ -23,6 +27,12 @@ impl Place {
     /// Does what holds in `other` hold here: is this the same place, or a part of it?
     pub fn lies_in(&self, other: &Place) -> bool {
         self == other || (other.is_country() && self.country() == other.as_str())
+    }
+}
+/// So that it is found by its name.
+impl Borrow<str> for Place {
+    fn borrow(&self) -> &str {
+        &self.0
     }
 }
 impl From<Country> for Place {

@@ -6,7 +6,9 @@ use super::{
     force::Scope,
     rule::{LawRule, Says},
 };
-use entities::{agent::ConsentMode, changes::CapSpan, law::DisclosureKind, values::Place};
+use entities::{
+    abandonment::AbandonmentLimit, agent::ConsentMode, changes::CapSpan, law::DisclosureKind, values::Place,
+};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeSet;
@@ -106,6 +108,13 @@ impl Law {
     /// The overrides by which this attempt keeps less than the law asks, in the order of the operator's file: of rules that said no, and
     /// of those that want something later. The latter say yes before the call, so nothing else in its record shows that they were left out.
     pub fn stamped(&self, judged: &Judged) -> Vec<Override> {
+        if self
+            .operator
+            .as_ref()
+            .is_none_or(|operator| operator.overrides.is_empty())
+        {
+            return Vec::new();
+        }
         let facts = &judged.facts;
         let is_left_out = |asked: &&Asked| {
             let wants_later = || self.pack.rule(&asked.rule).is_some_and(LawRule::wants_later);
@@ -133,6 +142,15 @@ impl LawRule {
 }
 
 impl Duties {
+    /// Of the calls of a campaign.
+    pub fn abandonment_limits(&self) -> impl Iterator<Item = AbandonmentLimit> + '_ {
+        self.abandonment.iter().map(|duty| AbandonmentLimit {
+            limit_permille: duty.limit_permille,
+            brake_permille: duty.brake_permille,
+            hours: duty.hours,
+        })
+    }
+
     /// Adds what a rule says, if it is about the call while it is made or after it; is it?
     fn add(&mut self, id: &str, says: &Says) -> bool {
         match says {

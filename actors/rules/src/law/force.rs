@@ -58,14 +58,11 @@ impl Calendars {
 /// Where each rule holds: numbers of `Law::entries`.
 #[derive(Debug, Default)]
 struct Index {
-    everywhere: Vec<usize>,
-    unnamed: Vec<usize>,
     nowhere: Vec<usize>,
-    by_place: HashMap<String, Vec<usize>>,
-    /// All that rules of the pack name; an operator's rule makes no place known.
-    named: HashSet<String>,
-    /// Where the exceptions of rules lie.
-    excepted: HashSet<String>,
+    /// All that hold in a place, in order: of each that a rule names, or excepts.
+    whole: HashMap<Place, Vec<usize>>,
+    /// All that hold in a place that no rule names, nor its country.
+    elsewhere: Vec<usize>,
 }
 
 /// For what the rules are wanted.
@@ -313,14 +310,13 @@ impl Law {
         let mut numbers: Vec<usize> = Vec::with_capacity(64);
         match places {
             [] => numbers.extend(&self.index.nowhere),
-            _ => numbers.extend(
-                places
-                    .iter()
-                    .flat_map(|place| self.index.numbers_of(place, &self.entries)),
-            ),
+            [place] => numbers.extend(self.index.numbers_of(place)),
+            _ => {
+                numbers.extend(places.iter().flat_map(|place| self.index.numbers_of(place)));
+                numbers.sort_unstable();
+                numbers.dedup();
+            }
         }
-        numbers.sort_unstable();
-        numbers.dedup();
         numbers
             .into_iter()
             .filter_map(|number| self.entries.get(number))
@@ -395,13 +391,17 @@ fn share(entries: &mut [Entry]) {
 impl Index {
     fn new(entries: &[Entry]) -> Self {
         let mut index = Index::default();
+        let (mut everywhere, mut unnamed) = (Vec::new(), Vec::new());
+        let mut by_place: HashMap<&Place, Vec<usize>> = HashMap::new();
+        // All that rules of the pack name; an operator's rule makes no place known.
+        let mut named: HashSet<&str> = HashSet::new();
         for (number, Entry { rule, is_added, .. }) in entries.iter().enumerate() {
             let places = &rule.places;
             if places.is_everywhere {
-                index.everywhere.push(number);
+                everywhere.push(number);
             }
             if places.is_unnamed {
-                index.unnamed.push(number);
+                unnamed.push(number);
             }
             // Where no place is known, the strictest of all rules.
             let is_named = !places.places.is_empty() && !is_of_one_country(&rule.says);
@@ -409,47 +409,49 @@ impl Index {
                 index.nowhere.push(number);
             }
             for place in &places.places {
-                index
-                    .by_place
-                    .entry(place.as_str().to_owned())
-                    .or_default()
-                    .push(number);
+                by_place.entry(place).or_default().push(number);
                 if !is_added {
-                    index.named.insert(place.as_str().to_owned());
+                    named.insert(place.as_str());
                 }
             }
-            let excepted = rule.excepted_places.iter().map(|place| place.as_str().to_owned());
-            index.excepted.extend(excepted);
+            for excepted in &rule.excepted_places {
+                by_place.entry(excepted).or_default();
+            }
         }
+        let of = |place: &str| {
+            let places = by_place.iter().find(|(known, _)| known.as_str() == place);
+            places.map_or(&[][..], |(_, numbers)| numbers)
+        };
+        for &place in by_place.keys() {
+            let is_named = named.contains(place.as_str()) || named.contains(place.country());
+            let others = if is_named { &[][..] } else { &unnamed };
+            let all = [of(place.as_str()), of(place.country()), others, &everywhere].concat();
+            let is_excepted = |number: &usize| {
+                let excepted = entries.get(*number).map(|entry| &entry.rule.excepted_places);
+                excepted.into_iter().flatten().any(|excepted| place.lies_in(excepted))
+            };
+            let kept: BTreeSet<usize> = all.into_iter().filter(|number| !is_excepted(number)).collect();
+            index.whole.insert(Place::clone(place), kept.into_iter().collect());
+        }
+        let elsewhere: BTreeSet<usize> = unnamed.into_iter().chain(everywhere).collect();
+        index.elsewhere = elsewhere.into_iter().collect();
         index
     }
 
-    /// Those of the place itself, of its country, and those that hold in all; some may come twice.
-    fn numbers_of(&self, place: &Place, entries: &[Entry]) -> impl Iterator<Item = usize> {
-        let own = self.by_place.get(place.as_str()).into_iter().flatten();
-        let country = (!place.is_country())
-            .then(|| self.by_place.get(place.country()))
-            .flatten();
-        let is_named = self.named.contains(place.as_str()) || self.named.contains(place.country());
-        let unnamed = (!is_named).then_some(&self.unnamed).into_iter().flatten();
-        let all = own
-            .chain(country.into_iter().flatten())
-            .chain(unnamed)
-            .chain(&self.everywhere);
-        all.copied().filter(move |number| {
-            let excepted = entries.get(*number).map(|entry| &entry.rule.excepted_places);
-            !excepted.into_iter().flatten().any(|excepted| place.lies_in(excepted))
-        })
+    /// The rules of a place, in order: its own, those of its country, and those that hold in all.
+    fn numbers_of(&self, place: &Place) -> &[usize] {
+        let of = |place: &str| self.whole.get(place);
+        let known = of(place.as_str()).or_else(|| of(place.country()));
+        known.unwrap_or(&self.elsewhere)
     }
 
     /// Is it told apart from its country?
     fn has(&self, place: &Place) -> bool {
-        self.by_place.contains_key(place.as_str()) || self.excepted.contains(place.as_str())
+        self.whole.contains_key(place.as_str())
     }
 
     fn of<'a>(&self, place: &Place, entries: &'a [Entry]) -> impl Iterator<Item = &'a Entry> {
-        let numbers: Vec<usize> = self.numbers_of(place, entries).collect();
-        numbers.into_iter().filter_map(move |number| entries.get(number))
+        self.numbers_of(place).iter().filter_map(|number| entries.get(*number))
     }
 }
 

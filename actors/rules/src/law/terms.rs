@@ -1,7 +1,7 @@
 //! What a campaign, a call or a message is in the words of the law, and what is known of one person: the facts of an attempt are made
 //! of both.
 use super::{
-    Asked, CallerRules, GateKind, Judgement, Law, Scope,
+    Asked, CallerRules, Duties, GateKind, Judgement, Law, Scope,
     both_clocks::by_the_wall,
     facts::{AbandonmentFact, CallerFact, Facts, IdentityFact, PlaceSource, ReassignedFact, RegisterFact, RestFact},
     judge::{is_older, judge},
@@ -313,14 +313,7 @@ impl LegalTerms {
         if !self.is_enforced {
             return Vec::new();
         }
-        let duties = self.law.spoken(self.scope(places, at)).abandonment.into_iter();
-        duties
-            .map(|duty| AbandonmentLimit {
-                limit_permille: duty.limit_permille,
-                brake_permille: duty.brake_permille,
-                hours: duty.hours,
-            })
-            .collect()
+        self.law.spoken(self.scope(places, at)).abandonment_limits().collect()
     }
 
     /// In these places, by whichever clock.
@@ -337,8 +330,17 @@ impl LegalTerms {
         }
     }
 
+    /// What the law wants of a call; none: it does not bind it.
+    pub fn duties(&self, facts: &Facts) -> Option<Duties> {
+        let scope = Scope {
+            own: self.own.as_ref(),
+            ..Scope::from(facts)
+        };
+        self.is_enforced.then(|| self.law.spoken(scope))
+    }
+
     /// What is spoken in a talk, and how it may be recorded. `is_ours`: we have called.
-    pub fn call(&self, facts: &Facts, person: LegalPerson, is_ours: bool) -> CallLegal {
+    pub fn call(&self, facts: &Facts, duties: Option<&Duties>, person: LegalPerson, is_ours: bool) -> CallLegal {
         let mut bound = CallLegal {
             legal: self.legal.clone(),
             person,
@@ -356,14 +358,10 @@ impl LegalTerms {
             address: self.identity.postal_address.clone(),
             ..CallLegal::default()
         };
-        if self.is_enforced {
-            let duties = self.law.spoken(Scope {
-                own: self.own.as_ref(),
-                ..Scope::from(facts)
-            });
+        if let Some(duties) = duties {
             bound.recording = Some(duties.recording);
             bound.hang_up_ms = duties.hang_up_ms;
-            let mut kinds: Vec<DisclosureKind> = duties.disclosures.into_iter().collect();
+            let mut kinds: Vec<DisclosureKind> = duties.disclosures.iter().copied().collect();
             kinds.retain(|kind| is_ours || is_told_to_guests(*kind));
             // Said of another voice it would not be true.
             kinds.retain(|kind| facts.is_cloned_voice || *kind != DisclosureKind::ClonedVoice);
@@ -382,12 +380,14 @@ impl LegalTerms {
 
     /// What somebody hears who has answered and whom no agent takes in time, where the law limits how often that may happen. `key`: the
     /// agent's own by which one opts out.
-    pub fn safe_harbour(&self, facts: &Facts, caller: Option<&E164>, key: Option<&str>) -> Option<SafeHarbour> {
-        if !self.is_enforced {
-            return None;
-        }
+    pub fn safe_harbour(
+        &self,
+        duties: Option<&Duties>,
+        caller: Option<&E164>,
+        key: Option<&str>,
+    ) -> Option<SafeHarbour> {
         // Only where it must be said within some time.
-        self.law.spoken(facts).first_sound_ms?;
+        duties?.first_sound_ms?;
         let number = self
             .identity
             .toll_free_number

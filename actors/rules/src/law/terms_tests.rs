@@ -33,6 +33,11 @@ fn terms() -> LegalTerms {
     }
 }
 
+fn call(terms: &LegalTerms, facts: &Facts, is_ours: bool) -> CallLegal {
+    let duties = terms.duties(facts);
+    terms.call(facts, duties.as_ref(), LegalPerson::default(), is_ours)
+}
+
 /// Source: AI Act, art. 50(4). Of any other voice it would not be true.
 #[test]
 fn a_voice_is_told_to_be_a_copy_only_if_it_is_one() {
@@ -42,7 +47,7 @@ fn a_voice_is_told_to_be_a_copy_only_if_it_is_one() {
                 is_cloned_voice: is_cloned,
                 ..facts(&format!("{place} 2026-12-01T12:00"))
             };
-            let call = terms().call(&facts, LegalPerson::default(), is_ours);
+            let call = call(&terms(), &facts, is_ours);
             assert!(call.asks_for(DisclosureKind::Ai), "{place}");
             assert_eq!(call.asks_for(DisclosureKind::OptOut), is_ours, "{place}");
             let tells = call.asks_for(DisclosureKind::ClonedVoice);
@@ -68,7 +73,7 @@ fn who_is_transcribed_where_all_parties_must_agree_is_told_so() {
         for purpose in ["marketing", "service", "emergency"] {
             let facts = facts(&format!("{places} 2026-12-01T12:00 purpose={purpose}"));
             for is_ours in [true, false] {
-                let call = terms().call(&facts, LegalPerson::default(), is_ours);
+                let call = call(&terms(), &facts, is_ours);
                 let tells = call.asks_for(DisclosureKind::Recording);
                 assert_eq!(tells, is_told, "{places} {purpose} {is_ours}");
             }
@@ -76,7 +81,7 @@ fn who_is_transcribed_where_all_parties_must_agree_is_told_so() {
                 is_enforced: false,
                 ..terms()
             };
-            let call = observed.call(&facts, LegalPerson::default(), true);
+            let call = call(&observed, &facts, true);
             assert!(!call.asks_for(DisclosureKind::Recording), "{places} {purpose}");
         }
     }
@@ -99,7 +104,7 @@ fn who_is_called_about_health_is_told_where_people_answer() {
         ("US-CA 2026-12-01T12:00", false),
     ] {
         for is_ours in [true, false] {
-            let call = known.call(&facts(row), LegalPerson::default(), is_ours);
+            let call = call(&known, &facts(row), is_ours);
             assert_eq!(call.asks_for(DisclosureKind::Human), is_told, "{row} {is_ours}");
             let staffed = is_told.then(|| "+12025550123".parse::<E164>().unwrap());
             assert_eq!(call.staffed, staffed, "{row} {is_ours}");
@@ -116,14 +121,15 @@ fn the_message_for_the_abandoned_names_the_agents_own_key() {
         (Some("5"), "Press 5 to"),
         (Some("*"), "Press star to"),
     ] {
-        let message = terms().safe_harbour(&facts, None, own).unwrap();
+        let duties = terms().duties(&facts);
+        let message = terms().safe_harbour(duties.as_ref(), None, own).unwrap();
         assert!(message.text.contains(named), "{}", message.text);
     }
     let observed = LegalTerms {
         is_enforced: false,
         ..terms()
     };
-    assert_eq!(observed.safe_harbour(&facts, None, None), None);
+    assert!(observed.duties(&facts).is_none() && observed.safe_harbour(None, None, None).is_none());
 }
 
 /// What is known of the person comes before the workspace's own clock. Source of the last: CONTRACT §3, a contact's zone.
@@ -257,7 +263,7 @@ fn a_recording_keeps_the_law_of_the_workspaces_country() {
             own: own.map(|own| own.parse().unwrap()),
             ..terms()
         };
-        let call = terms.call(&facts, LegalPerson::default(), true);
+        let call = call(&terms, &facts, true);
         assert_eq!(call.recording, Some(expected), "{own:?}");
     }
 }
