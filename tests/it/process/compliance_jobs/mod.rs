@@ -3,8 +3,8 @@
 mod record;
 mod registers;
 
-use super::{Calls, Place, on_disk, terminate, the_law::number};
-use crate::world::{Backend, awaited};
+use super::{Calls, Place, on_disk, terminate};
+use crate::world::{Backend, awaited, number};
 use runtime::clock::Clock;
 use sea_orm::{ConnectionTrait, Database, DatabaseConnection, Statement};
 use serde_json::{Value, json};

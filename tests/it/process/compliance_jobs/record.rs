@@ -1,9 +1,9 @@
 //! Exports of the record, and the erasure of people who are in it: what was cut off is completed, and proves itself.
 use super::Rows;
 use crate::{
-    process::{Calls, Place, json_of, on_disk, pause, serve, stderr, terminate, the_law::number},
+    process::{Calls, Place, json_of, on_disk, pause, serve, stderr, terminate},
     world::{
-        Backend, awaited,
+        Backend, awaited, number,
         s3_server::{ACCESS_KEY_ID, BUCKET, S3Server, SECRET_ACCESS_KEY},
     },
 };

@@ -1,8 +1,8 @@
 //! A register: verdicts are given by the file before or by the one that is uploaded, and by all of it.
 use super::Rows;
 use crate::{
-    process::{Calls, Place, on_disk, terminate, the_law::number},
-    world::{Backend, awaited, minutes},
+    process::{Calls, Place, on_disk, terminate},
+    world::{Backend, awaited, minutes, number},
 };
 use callboard::{app::App, settings::Settings};
 use futures_util::{StreamExt, stream};
