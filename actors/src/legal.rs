@@ -386,13 +386,16 @@ pub async fn learn(
     let addresses: Vec<Address> = asked.iter().map(|asked| asked.address.clone()).collect();
     let numbers: BTreeSet<E164> = asked.iter().filter_map(|asked| asked.e164().cloned()).collect();
     let numbers: Vec<E164> = numbers.into_iter().collect();
-    let consents = consent::of_people(db, owner, &addresses).await?;
+    let mut consents = consent::of_people(db, owner, &addresses).await?;
     let rests = rest::of_numbers(db, owner, &numbers).await?;
     for asked in asked {
         let Some(record) = people.get_mut(&asked.address) else {
             continue;
         };
-        record.legal.consents = consents.get(asked.address.as_str()).cloned().unwrap_or_default();
+        // Several contacts may have one address, and then one record.
+        if let Some(found) = consents.remove(asked.address.as_str()) {
+            record.legal.consents = found;
+        }
         // Several of them may have one number.
         let own = asked.e164().and_then(|number| rests.get(number)).into_iter().flatten();
         record.legal.rests = own.cloned().map(RestFact::from).collect();

@@ -106,6 +106,6 @@ impl Reading<'_> {
             let all = (&*known, Unanswered::Ask);
             legal::learn(self.deps, whose.owner, legal, all, (&mut people, self.now)).await?;
         }
-        Ok(queue.judged(contacts, &people, self.now, self.so))
+        Ok(queue.judged(contacts, people, self.now, self.so))
     }
 }

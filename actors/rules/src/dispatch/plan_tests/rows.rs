@@ -62,5 +62,5 @@ fn judged(queue: &Queue, contacts: Vec<&Contact>, now: Moment, so: Circumstances
         .iter()
         .filter_map(|contact| Some((queue.address_of(contact)?, record())));
     let people = people.collect();
-    queue.judged(contacts.into_iter().cloned().collect(), &people, now, so)
+    queue.judged(contacts.into_iter().cloned().collect(), people, now, so)
 }

@@ -132,7 +132,7 @@ fn a_number_is_capped_by_the_clock_that_shows_less() {
             suspended_since: None,
             credits_gone: false,
         };
-        let found = queue.judged(vec![whom], &people.into_iter().collect(), noon(), so);
+        let found = queue.judged(vec![whom], people.into_iter().collect(), noon(), so);
         assert_eq!(found[0].verdict, expected, "{ago} minutes ago, {behind_ms} behind");
     }
 }

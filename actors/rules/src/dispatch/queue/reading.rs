@@ -165,7 +165,7 @@ impl Queue {
     pub fn judged(
         &self,
         contacts: Vec<Contact>,
-        people: &BTreeMap<Address, ContactRecord>,
+        mut people: BTreeMap<Address, ContactRecord>,
         now: Moment,
         so: Circumstances,
     ) -> Vec<Candidate> {
@@ -182,8 +182,10 @@ impl Queue {
         let judged = contacts.into_iter().map(|mut contact| {
             let is_regrouped = self.regroup(&mut contact);
             let address = self.address_of(&contact);
-            let known = address.as_ref().and_then(|address| people.get(address));
-            let mut record = known.cloned().unwrap_or_default();
+            // Put back below: several contacts may have one address.
+            let known = address.as_ref().and_then(|address| people.remove_entry(address));
+            let (known_as, record) = known.unzip();
+            let mut record = record.unwrap_or_default();
             record.not_before = contact.not_before;
             let judged = self.judged_by_law(&contact, address.as_ref(), &record, now);
             record.judgement = self
@@ -201,12 +203,14 @@ impl Queue {
             if is_regrouped && contact.next_attempt_at.is_none() && found.is_none() {
                 found = Some((Rule::NotBefore, Verdict::Wait(Some(now))));
             }
+            let law_rule = found.and_then(|no| eligibility::never_by(no, &record, &terms, now));
+            people.extend(known_as.map(|address| (address, record)));
             Candidate {
                 contact,
                 address,
                 verdict: found.map_or(Verdict::Yes, |(_, verdict)| verdict),
                 rule: found.map(|(rule, _)| rule),
-                law_rule: found.and_then(|no| eligibility::never_by(no, &record, &terms, now)),
+                law_rule,
                 judged: judged.map(Box::new),
             }
         });
