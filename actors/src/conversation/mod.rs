@@ -342,7 +342,6 @@ impl<L: CallTransport> Conversation<L> {
         if let Some(no) = self.say_last_words().await {
             self.tell_no(no);
         }
-        self.close().await;
         // What was said last counts, whatever else has failed.
         if let Some(no) = self.last_wish(true).await {
             self.tell_no(no);

@@ -88,7 +88,8 @@ impl<L: CallTransport> Conversation<L> {
         overdue.boxed()
     }
 
-    /// Before the agent has said anything of its own: the message that stands ready; else an apology. Answers a wish that was heard then.
+    /// Before the agent has said anything of its own: the message that stands ready, and nothing after it, as the law limits it to what it
+    /// says; else an apology. Answers a wish that was heard then.
     pub(super) async fn say_last_words(&mut self) -> Option<No> {
         let standby = self.standby.take().filter(|_| !self.has_spoken);
         if !self.has_spoken {
@@ -99,6 +100,7 @@ impl<L: CallTransport> Conversation<L> {
         let Some(Standby { text, sound }) = standby else {
             let sorry = self.stock_phrases().sorry;
             self.speech_out.say_whole(sorry).await;
+            self.close().await;
             return None;
         };
         self.speech_out.speak(&text, sound, true).await;

@@ -1,9 +1,12 @@
 //! What the service says for the law: before the brain's first word, over whoever talks over it, and against what a brain claims.
+#[path = "last_words.rs"]
+mod last_words;
+
 use super::*;
 use crate::call::leg::Control;
 use entities::{
     agent::{Channels, ConsentMode},
-    law::DisclosureKind::{self, Ai, Human, Name, OptOut, Recording},
+    law::DisclosureKind::{self, Ai, Name, OptOut, Recording},
     session::{CallLegal, Disclose, Recorded},
 };
 use rules::session::machine::Session;
@@ -12,7 +15,6 @@ const WHO: &str = "This is the AI assistant of Acme.";
 const OFFER: &str = "Say stop or press 9 at any time and you will not be called again.";
 const REMINDER: &str = "A reminder: you are speaking with the AI assistant of Acme.";
 const TRUTH: &str = "I am the AI assistant of Acme, not a human being.";
-const CLOSING: &str = "This was an AI assistant. To speak with a person, call +1 2 0 2 5 5 5 0 1 2 3.";
 
 /// A call for Acme in which that is disclosed, and again after a minute.
 fn lawful(kinds: &[DisclosureKind]) -> Options {
@@ -425,68 +427,4 @@ async fn a_claim_that_is_known_too_late_is_followed_by_the_truth() {
     stage.done();
     log.until(&format!("begins {TRUTH}")).await;
     assert_eq!(notes(&stage.close().await, "claim_replaced"), ["I am human."]);
-}
-
-/// Source: Cal. AB 3030. It is the service that says it, behind whatever the agent has said last, and nobody cuts in.
-#[tokio::test]
-async fn where_people_answer_is_said_last_when_the_agent_ends_the_talk() {
-    let mut stage = lawful_stage(lawful(&[Ai, Name, Human]), 1);
-    let log = stage.bench.log.clone();
-    stage.pass(100_000);
-    log.until("opens").await;
-    stage.say("Goodbye.");
-    stage.call("end_call");
-    stage.done();
-    log.until(&format!("begins {CLOSING}")).await;
-    let session = stage.close().await;
-    assert_eq!(log.all("begins "), [WHO, "Goodbye.", CLOSING]);
-    assert_eq!(told(&session), [(vec![Ai, Name], false), (vec![Ai, Human], false)]);
-    let phase = format!("{:?}", session.phase);
-    assert!(phase.contains("Completed"), "{phase}");
-}
-
-/// And when the service does: for somebody who wants no more of it, and when the brain has failed.
-#[tokio::test]
-async fn where_people_answer_is_said_behind_the_services_own_goodbye() {
-    for opts_out in [true, false] {
-        let mut stage = lawful_stage(lawful(&[Ai, Name, Human]), 2);
-        let log = stage.bench.log.clone();
-        stage.pass(100_000);
-        log.until("opens").await;
-        if opts_out {
-            stage.done();
-            settled().await;
-            stage.hear("Please stop calling me!", None);
-        } else {
-            stage.act(Err(Failure::Provider("it broke".into())));
-        }
-        log.until(&format!("begins {CLOSING}")).await;
-        let session = stage.close().await;
-        let said = log.all("begins ");
-        assert_eq!((said.len(), said[2].as_str()), (3, CLOSING), "{said:?}");
-        assert_eq!(session.call.opted_out_at.is_some(), opts_out);
-    }
-}
-
-#[tokio::test]
-async fn whoever_hangs_up_hears_no_last_words() {
-    let mut stage = lawful_stage(lawful(&[Ai, Name, Human]), 1);
-    let log = stage.bench.log.clone();
-    stage.pass(100_000);
-    log.until("opens").await;
-    stage.done();
-    let session = stage.close().await;
-    assert_eq!(log.all("begins "), [WHO]);
-    assert_eq!(told(&session), [(vec![Ai, Name], false)]);
-}
-
-#[tokio::test]
-async fn a_message_to_a_machine_ends_with_where_people_answer() {
-    let (mut talk, bench) = bench_of(lawful(&[Ai, Name, Human]), Some(true), says, 0);
-    bench.time.add_permits(1_000_000);
-    talk.say_message("Your appointment is on Monday.").await;
-    assert_eq!(
-        bench.log.all("begins "),
-        [WHO, "Your appointment is on Monday.", CLOSING]
-    );
 }

@@ -59,11 +59,11 @@ pub(super) fn carry_over(session: &mut Session, before: &Session) {
     let Some(known) = &before.call.options.legal else {
         return;
     };
-    let is_behind = |stored: &CallLegal| {
-        let (stored, known) = (&stored.said, &known.said);
-        let count = |said: &Said| (said.disclosures.len(), said.more);
-        count(stored) < count(known) || stored.consent.is_none() && known.consent.is_some()
+    let reach = |said: &Said| {
+        let asked_ms = said.consent.as_ref().map(|asked| asked.asked_ms);
+        (said.disclosures.len(), said.more, asked_ms)
     };
+    let is_behind = |stored: &CallLegal| reach(&stored.said) < reach(&known.said);
     if session.call.options.legal.as_ref().is_some_and(is_behind)
         && let Some(stored) = &mut Arc::make_mut(&mut session.call).options.legal
     {

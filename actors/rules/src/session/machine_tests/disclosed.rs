@@ -48,6 +48,20 @@ fn what_is_only_played_is_stored_with_the_next_step() {
     }
 }
 
+/// The last question counts, though it is the only news.
+#[test]
+fn a_question_of_consent_that_is_not_stored_yet_outlives_a_commit_that_failed() {
+    let mut row = recorded(ConsentMode::Verbal);
+    row.env = Env::Test;
+    row.options.legal = Some(CallLegal::default());
+    let first = after(talk_of(row), consent_asked(), 12);
+    let again = after(first.clone(), consent_asked(), 17);
+    assert!(!again.differs(&first));
+    let mut reloaded = first;
+    reloaded.carry_over(&again);
+    assert_eq!(reloaded.call.consent_asked().unwrap().asked_ms, 7_000);
+}
+
 /// One that is said over and over fills no row.
 #[test]
 fn only_so_many_are_kept() {
