@@ -20,12 +20,9 @@ use actors::registers::{
 };
 use entities::{Error, tenant};
 use futures_util::StreamExt;
-use rules::{
-    effect::Hint,
-    registers::{
-        known,
-        version::{Change, Upload},
-    },
+use rules::registers::{
+    known,
+    version::{Change, Upload},
 };
 use std::time::Duration;
 use tokio::time::{Instant, timeout};
@@ -89,11 +86,6 @@ async fn receive(
     let reading = registers.begin(deps, &upload).await?;
     let read = read(request, payload, reading).await?;
     let (row, change) = store(deps, place, upload, read).await?;
-    if change != Change::Nothing {
-        // Campaigns that have waited for it go on, and whom it lists nobody keeps at hand.
-        deps.router
-            .perform(vec![Hint::CampaignsChanged(caller.tenant_id()).into()]);
-    }
     Ok((row.into(), change == Change::Replaced))
 }
 

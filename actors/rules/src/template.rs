@@ -22,10 +22,12 @@ pub enum Unfilled {
     Missing(String),
     /// It would be longer than a message may be.
     TooLong,
+    /// Nothing would stand in it.
+    Empty,
 }
 
 /// The longest text, with its variables.
-pub const MAX_BYTES: usize = 256 * 1024;
+const MAX_BYTES: usize = 256 * 1024;
 
 /// How a value is written into the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,6 +84,11 @@ impl Template {
 
     /// The text for somebody.
     pub fn fill(&self, variables: &Variables, escape: Escape) -> Result<String, Unfilled> {
+        self.fill_within(MAX_BYTES, variables, escape)
+    }
+
+    /// The same, of so many bytes at most: what is longer is not put together.
+    pub fn fill_within(&self, most: usize, variables: &Variables, escape: Escape) -> Result<String, Unfilled> {
         let mut filled = String::new();
         for piece in &self.0 {
             match piece {
@@ -93,7 +100,7 @@ impl Template {
                 }
             }
             // A variable that stands there often may be long itself.
-            if filled.len() > MAX_BYTES {
+            if filled.len() > most {
                 return Err(Unfilled::TooLong);
             }
         }

@@ -17,10 +17,12 @@ use entities::{
 };
 use rules::{
     commit::Commit,
+    effect::Hint,
     registers::version::{Change, File, Upload},
 };
 use runtime::bulkhead::Permit;
 use std::sync::Arc;
+use tokio::task::JoinHandle;
 
 /// Rows of one transaction: half a MiB.
 pub const ROWS: usize = 16;
@@ -75,34 +77,54 @@ impl Registers {
 /// more: else whoever leaves in the middle, again and again, fills the disk. `place` is held until then.
 #[boxed]
 pub async fn store(deps: &Deps, place: Permit, upload: Upload, read: Read<Spool>) -> Result<(Model, Change)> {
-    let (its, busy) = (deps.clone(), deps.clock.busy());
-    let storing = deps.runtime.spawn(async move {
-        let _held = (place, busy);
-        its.registers.put(&its, upload, read).await
+    let (its, tenant) = (deps.clone(), upload.owner.0);
+    let storing = detached(deps, tenant, async move {
+        let _place = place;
+        let stored = its.registers.put(&its, upload, read).await?;
+        if stored.1 != Change::Nothing {
+            // Campaigns that have waited for it go on, and whom it lists nobody keeps at hand.
+            its.router.perform(vec![Hint::CampaignsChanged(tenant).into()]);
+        }
+        Ok::<_, Error>(stored)
     });
     let stopped = |_| Error::Internal("a file of a register could not be stored".into());
     storing.await.map_err(stopped)?
 }
 
-/// Deletes a workspace's register. What its file holds goes in the background.
+/// Deletes a workspace's register, also if nobody waits for it any more. What its file holds goes in the background.
 #[boxed]
 pub async fn delete(deps: &Deps, owner: (TenantId, Env), name: String) -> Result<()> {
-    let deleting = deps.writer.run(owner.0, move |db| {
-        let name = name.clone();
-        Box::pin(async move {
-            let row = register::of_name(db, owner, &name).await?;
-            register::remove(db, owner, &name).await?;
-            Ok((row, Commit::default()))
-        })
-    });
-    if let Some(row) = deleting.await? {
-        let (its, busy) = (deps.clone(), deps.clock.busy());
-        deps.runtime.spawn(async move {
-            let _busy = busy;
-            remove(&its, owner.0, row.file_id).await;
+    let its = deps.clone();
+    let deleting = detached(deps, owner.0, async move {
+        let deleting = its.writer.run(owner.0, move |db| {
+            let name = name.clone();
+            Box::pin(async move {
+                let row = register::of_name(db, owner, &name).await?;
+                register::remove(db, owner, &name).await?;
+                Ok((row, Commit::default()))
+            })
         });
-    }
-    Ok(())
+        if let Some(row) = deleting.await? {
+            let all = its.clone();
+            detached(&its, owner.0, async move { remove(&all, owner.0, row.file_id).await });
+        }
+        Ok::<_, Error>(())
+    });
+    let stopped = |_| Error::Internal("a register could not be deleted".into());
+    deleting.await.map_err(stopped)?
+}
+
+/// Goes on also when whoever asked has gone, or has waited for too long. The workspace stays on this node meanwhile.
+fn detached<T: Send + 'static>(
+    deps: &Deps,
+    tenant: TenantId,
+    work: impl Future<Output = T> + Send + 'static,
+) -> JoinHandle<T> {
+    let held = (deps.clock.busy(), deps.stay(tenant));
+    deps.runtime.spawn(async move {
+        let _held = held;
+        work.await
+    })
 }
 
 async fn give(deps: &Deps, upload: Upload, file: File, is_stored: bool) -> Result<(Model, Change)> {

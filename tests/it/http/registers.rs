@@ -7,13 +7,17 @@ use crate::{
         seconds,
     },
 };
-use actors::registers::asking::{InDoubt, Unanswered};
+use actors::registers::{
+    self,
+    asking::{InDoubt, Unanswered},
+};
 use entities::{
     ids::TenantId,
     reassigned::ReassignedAnswer,
     register::{self, chunk},
     values::{E164, Env, Moment, Scopes},
 };
+use futures_util::FutureExt;
 use rules::law::facts::RegisterFact;
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -192,6 +196,18 @@ on_both! {
         assert_eq!(world.rows("register_chunks").await, 49, "4,096 numbers a row");
         assert_eq!(listed(world, owner, "+16462000000").await, [(1, true)]);
         assert_eq!(upload(&tenant.api, "us_dnc", "2027-03-02", FIRST).await.error(), (422, "validation_failed", None), "its place is free again");
+    }
+
+    /// The database is slow, and whoever has asked is there no more when the register is gone.
+    async fn what_is_deleted_goes_also_if_nobody_waits_for_it(world: &mut World) {
+        let tenant = world.tenant().await;
+        upload(&tenant.api, "us_dnc", "2027-03-01", FIRST).await.ok();
+        let count = async || (world.rows("registers").await, world.rows("register_chunks").await);
+        assert_eq!(count().await, (1, 1));
+        let deleting = registers::upload::delete(world.deps(), (tenant.id, Env::Test), "us_dnc".to_owned());
+        assert!(deleting.now_or_never().is_none());
+        world.settle().await;
+        assert_eq!(count().await, (0, 0));
     }
 
     async fn a_copy_of_some_area_codes_says_nothing_of_numbers_with_others(world: &mut World) {

@@ -1,7 +1,7 @@
 //! What a campaign writes to its contacts: its template, read once, and filled for each.
 use crate::{
     message::MAX_SMS,
-    template::{Escape, MAX_BYTES, Template, Unfilled},
+    template::{Escape, Template, Unfilled},
 };
 use entities::{
     Error, Result,
@@ -128,7 +128,7 @@ impl MessageTemplate {
     }
 
     /// Written to a contact; why it cannot be.
-    pub fn fill(&self, plan: &Plan, contact: &Contact) -> Result<Filled, String> {
+    pub fn fill(&self, plan: &Plan, contact: &Contact) -> Result<Filled, Unfilled> {
         let variables = self.variables(plan, contact);
         match self {
             MessageTemplate::Sms(body) => sms(body, &variables).map(Filled::Sms),
@@ -164,40 +164,31 @@ pub enum Filled {
 }
 
 /// The text of an SMS; why it cannot be written.
-fn sms(body: &Template, variables: &Variables) -> Result<String, String> {
-    let text = body.fill(variables, Escape::No).map_err(why)?;
+fn sms(body: &Template, variables: &Variables) -> Result<String, Unfilled> {
+    // No character has more bytes.
+    let text = body.fill_within(4 * MAX_SMS, variables, Escape::No)?;
     if text.trim().is_empty() {
-        return Err("is empty once the contact's variables are filled in".into());
+        return Err(Unfilled::Empty);
     }
-    let characters = text.chars().count();
-    if characters > MAX_SMS {
-        return Err(format!(
-            "is {characters} characters long with the contact's variables; at most {MAX_SMS} are allowed"
-        ));
+    match text.chars().count() {
+        0..=MAX_SMS => Ok(text),
+        _ => Err(Unfilled::TooLong),
     }
-    Ok(text)
 }
 
 impl Email {
     /// Why it cannot be written.
-    fn fill(&self, variables: &Variables) -> Result<Filled, String> {
-        let subject = self.subject.fill(variables, Escape::Line).map_err(why)?;
+    fn fill(&self, variables: &Variables) -> Result<Filled, Unfilled> {
+        let subject = self.subject.fill(variables, Escape::Line)?;
         let text = self.text.as_ref().map(|text| text.fill(variables, Escape::No));
         let html = self.html.as_ref().map(|html| html.fill(variables, Escape::Html));
         Ok(Filled::Email {
             from_name: self.from_name.clone(),
             reply_to: self.reply_to.clone(),
             subject,
-            text: text.transpose().map_err(why)?,
-            html: html.transpose().map_err(why)?,
+            text: text.transpose()?,
+            html: html.transpose()?,
         })
-    }
-}
-
-fn why(unfilled: Unfilled) -> String {
-    match unfilled {
-        Unfilled::Missing(name) => format!("has no value for {{{{{name}}}}}"),
-        Unfilled::TooLong => format!("is longer than {MAX_BYTES} bytes with the contact's variables"),
     }
 }
 
@@ -277,5 +268,23 @@ mod tests {
             "subject": "{{shop}} for {{first_name}}", "text": "{{code}} {{nick|you}} {{unsubscribe_url}}" } }));
         let template = MessageTemplate::read(&plan).unwrap().unwrap();
         assert_eq!(template.needs(&plan), ["code", "first_name"]);
+    }
+
+    #[test]
+    fn an_sms_is_written_or_says_why_it_cannot_be() {
+        let (long, often) = ("ê".repeat(MAX_SMS), "{{long}}".repeat(200));
+        let values = [("a", json!("Ann")), ("long", json!(long))];
+        let variables = Variables(values.map(|(name, value)| (name.to_owned(), value)).into());
+        for (text, expected) in [
+            ("Hi {{a}}", Ok("Hi Ann")),
+            ("{{long}}", Ok(long.as_str())),
+            ("{{long}}.", Err(Unfilled::TooLong)),
+            (often.as_str(), Err(Unfilled::TooLong)),
+            ("{{b}}", Err(Unfilled::Missing("b".to_owned()))),
+            (" {{b|}}", Err(Unfilled::Empty)),
+        ] {
+            let found = sms(&Template::parse(text).unwrap(), &variables);
+            assert_eq!(found, expected.map(str::to_owned), "{text:.40}");
+        }
     }
 }

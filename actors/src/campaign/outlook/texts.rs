@@ -9,6 +9,7 @@ use rules::{
     campaign::message_template::Filled,
     law::{Facts, NoRoom},
     sms::text::SmsText,
+    template::Unfilled,
 };
 
 /// One to each who will be written to.
@@ -39,14 +40,17 @@ impl Texts {
 }
 
 impl List<'_> {
-    /// What becomes of somebody, now that the text is written: it is counted; one that has no room for who writes it is not sent.
+    /// What becomes of somebody, now that the text is written: it is counted; one that is too long, also with who writes it, or empty is not
+    /// sent.
     pub(super) fn written(&mut self, fate: Fate, contact: &Contact, facts: Option<&Facts>) -> Fate {
         let (Fate::Called(_), Some(template), Some(facts)) = (fate, &self.template, facts) else {
             return fate;
         };
-        // Whoever lacks a variable keeps the campaign from being started: that is told by itself.
-        let Ok(Filled::Sms(body)) = template.fill(&self.row.plan, contact) else {
-            return fate;
+        let body = match template.fill(&self.row.plan, contact) {
+            Ok(Filled::Sms(body)) => body,
+            // Whoever lacks a variable keeps the campaign from being started: that is told by itself.
+            Ok(Filled::Email { .. }) | Err(Unfilled::Missing(_)) => return fate,
+            Err(Unfilled::TooLong | Unfilled::Empty) => return Fate::Skipped(SkipReason::Invalid),
         };
         match self.legal.text(facts, body) {
             Ok(text) => {

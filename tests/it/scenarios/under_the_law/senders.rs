@@ -161,4 +161,28 @@ on_both! {
                 (expected["messages"].clone(), expected["segments"].clone(), expected["cost_cents"].clone()));
         }
     }
+
+    /// Whoever's own variables make no SMS of it is skipped, whatever the law says.
+    async fn who_cannot_be_written_to_was_foreseen(world: &mut World) {
+        let tenant = seller(world).await;
+        mid_morning(world).await;
+        let of_variables = |number: &str, variables: Value| with(person(number, "FR"), json!({ "variables": variables }));
+        let people = [
+            of_variables("+15002340010", json!({ "note": "Spring sale." })),
+            of_variables("+15002340020", json!({ "note": "x".repeat(1_601) })),
+            of_variables("+15002340030", json!({})),
+        ];
+        for number in ["+15002340010", "+15002340020", "+15002340030"] {
+            consent(&tenant.api, number, json!({})).await;
+        }
+        let path = draft(&tenant, &people, json!({ "channel": "sms", "template": { "body": "{{note|}}" } })).await;
+        let look = tenant.api.post(&format!("{path}/preflight"), json!({})).await.ok();
+        assert_eq!((&look["eligible"], &look["skips"]["invalid"], &look["texts"]["messages"]), (&json!(1), &json!(2), &json!(1)), "{look:#}");
+
+        start(&tenant, &path).await;
+        world.advance(seconds(30)).await;
+        let skipped = ("skipped".to_owned(), "invalid".to_owned(), 0);
+        let arrived = ("completed".to_owned(), "-".to_owned(), 1);
+        assert_eq!(fates(&tenant, &path).await, [arrived, skipped.clone(), skipped]);
+    }
 }
