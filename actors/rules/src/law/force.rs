@@ -37,6 +37,8 @@ pub(super) struct Entry {
     pub id: Arc<str>,
     /// It is the operator's: it closes, and opens nothing.
     pub is_added: bool,
+    /// A bit for each kind of attempt that it concerns: [`kind`].
+    kinds: u64,
     pub calendars: Option<Calendars>,
 }
 
@@ -93,6 +95,36 @@ impl<'a> From<&'a Facts> for Scope<'a> {
             own: None,
         }
     }
+}
+
+impl Scope<'_> {
+    fn kind(&self) -> u64 {
+        kind(self.purpose, self.audience, self.channel)
+    }
+}
+
+/// The bit of a kind of attempt: each judgement asks of some sixty rules whether they concern it.
+fn kind(purpose: Purpose, audience: Audience, channel: DncChannel) -> u64 {
+    const CHANNELS: u32 = DncChannel::Email as u32 + 1;
+    const AUDIENCES: u32 = Audience::Business as u32 + 1;
+    1 << ((purpose as u32 * CHANNELS + channel as u32) * AUDIENCES + audience as u32)
+}
+
+/// Those that a rule concerns, wherever and whenever they are made.
+fn kinds(rule: &LawRule) -> u64 {
+    let audiences = match rule.audiences.as_slice() {
+        [] => &[Audience::Consumer, Audience::Business],
+        named => named,
+    };
+    let mut kinds = 0;
+    for purpose in &rule.purposes {
+        for channel in &rule.channels {
+            for audience in audiences {
+                kinds |= kind(*purpose, *audience, *channel);
+            }
+        }
+    }
+    kinds
 }
 
 impl Law {
@@ -180,7 +212,7 @@ impl Law {
     ) -> Vec<Arc<Calendar>> {
         let entries = self.of_places(places).into_iter();
         let kept = entries
-            .filter(|entry| entry.rule.concerns(purpose, audience, channel) && !self.overrides(&entry.rule))
+            .filter(|entry| entry.kinds & kind(purpose, audience, channel) != 0 && !self.overrides(&entry.rule))
             .filter_map(|entry| Some(entry.calendars.as_ref()?.dated.clone()));
         hours::common(kept)
     }
@@ -238,12 +270,10 @@ impl Law {
         if recent.is_empty() {
             return Vec::new();
         }
-        let concerns = |rule: &LawRule| {
-            rule.concerns(scope.purpose, scope.audience, scope.channel) && rule.concerns_trade(scope.vertical)
-        };
+        let concerns = |entry: &Entry| entry.kinds & scope.kind() != 0 && entry.rule.concerns_trade(scope.vertical);
         let entries = self.of_places(scope.places).into_iter();
         let most = entries.filter_map(|entry| match &entry.rule.says {
-            Says::Cap { most, .. } if concerns(&entry.rule) => Some(*most),
+            Says::Cap { most, .. } if concerns(entry) => Some(*most),
             _ => None,
         });
         let most = usize::try_from(most.max().unwrap_or(0)).unwrap_or(usize::MAX);
@@ -367,6 +397,7 @@ impl Entry {
             _ => None,
         };
         Entry {
+            kinds: kinds(&rule),
             id: rule.id.as_str().into(),
             rule,
             is_added,
@@ -466,7 +497,7 @@ fn is_of_one_country(says: &Says) -> bool {
 
 fn is_in_force(entry: &Entry, scope: &Scope<'_>, days: Days) -> bool {
     let rule = &entry.rule;
-    rule.concerns(scope.purpose, scope.audience, scope.channel)
+    entry.kinds & scope.kind() != 0
         && rule.concerns_trade(scope.vertical)
         && days.are_within(rule.from, rule.until)
         // An e-mail goes to an address that tells no country: what somebody has yet to look up there says nothing of it.

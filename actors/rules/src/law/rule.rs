@@ -43,13 +43,6 @@ pub struct LawRule {
 }
 
 impl LawRule {
-    /// Is it about attempts of this kind, wherever and whenever they are made?
-    pub fn concerns(&self, purpose: Purpose, audience: Audience, channel: DncChannel) -> bool {
-        self.purposes.contains(&purpose)
-            && self.channels.contains(&channel)
-            && (self.audiences.is_empty() || self.audiences.contains(&audience))
-    }
-
     pub fn concerns_trade(&self, vertical: Option<Vertical>) -> bool {
         self.verticals.is_empty() || vertical.is_some_and(|vertical| self.verticals.contains(&vertical))
     }
