@@ -82,7 +82,10 @@ impl Table {
 /// SQLite keeps JSON as text. It is written down here, once: whoever binds values copies them first, and a tree takes longer than a text.
 fn as_stored(value: Value) -> Value {
     match value {
-        Value::Json(Some(json)) => Value::from(json.to_string()),
+        Value::Json(Some(json)) => match serde_json::to_string(&json) {
+            Ok(text) => Value::from(text),
+            Err(_) => Value::Json(Some(json)),
+        },
         value => value,
     }
 }
