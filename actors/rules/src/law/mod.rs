@@ -12,6 +12,7 @@ mod duties;
 pub mod facts;
 mod force;
 pub mod holidays;
+mod index;
 mod judge;
 mod judgement;
 mod lint;
