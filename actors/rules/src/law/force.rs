@@ -2,6 +2,7 @@
 use super::{
     Facts, OperatorLaw, Pack, UNDECIDED, dates,
     dates::Days,
+    entry::{Entry, kind, share},
     index::Index,
     pack::pack,
     rule::{LawRule, Says},
@@ -28,34 +29,6 @@ pub struct Law {
     /// In the order of asking.
     entries: Vec<Entry>,
     index: Index,
-}
-
-/// One rule, made ready.
-#[derive(Debug)]
-pub(super) struct Entry {
-    pub rule: LawRule,
-    /// The rule's, shared by all verdicts of it.
-    pub id: Arc<str>,
-    /// It is the operator's: it closes, and opens nothing.
-    pub is_added: bool,
-    /// A bit for each kind of attempt that it concerns: [`kind`].
-    kinds: u64,
-    pub calendars: Option<Calendars>,
-}
-
-/// Of a rule's windows.
-#[derive(Debug)]
-pub(super) struct Calendars {
-    pub plain: Arc<Calendar>,
-    /// Open before the rule begins and after it has ended.
-    pub dated: Arc<Calendar>,
-}
-
-impl Calendars {
-    /// Are these the same hours? Equal ones are shared: [`share`].
-    pub fn are(&self, other: &Calendars) -> bool {
-        Arc::ptr_eq(&self.plain, &other.plain) && Arc::ptr_eq(&self.dated, &other.dated)
-    }
 }
 
 /// For what the rules are wanted.
@@ -92,30 +65,6 @@ impl Scope<'_> {
     fn kind(&self) -> u64 {
         kind(self.purpose, self.audience, self.channel)
     }
-}
-
-/// The bit of a kind of attempt: each judgement asks of some sixty rules whether they concern it.
-fn kind(purpose: Purpose, audience: Audience, channel: DncChannel) -> u64 {
-    const CHANNELS: u32 = DncChannel::Email as u32 + 1;
-    const AUDIENCES: u32 = Audience::Business as u32 + 1;
-    1 << ((purpose as u32 * CHANNELS + channel as u32) * AUDIENCES + audience as u32)
-}
-
-/// Those that a rule concerns, wherever and whenever they are made.
-fn kinds(rule: &LawRule) -> u64 {
-    let audiences = match rule.audiences.as_slice() {
-        [] => &[Audience::Consumer, Audience::Business],
-        named => named,
-    };
-    let mut kinds = 0;
-    for purpose in &rule.purposes {
-        for channel in &rule.channels {
-            for audience in audiences {
-                kinds |= kind(*purpose, *audience, *channel);
-            }
-        }
-    }
-    kinds
 }
 
 impl Law {
@@ -360,53 +309,6 @@ impl fmt::Debug for Law {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let added = self.entries.iter().filter(|entry| entry.is_added).count();
         write!(f, "Law({}, {added} rules added)", self.pack.version)
-    }
-}
-
-impl Entry {
-    fn new(pack: &Pack, rule: LawRule, is_added: bool) -> Self {
-        let calendars = match &rule.says {
-            Says::Windows {
-                open,
-                holidays,
-                blackouts,
-            } => {
-                let windows = open.iter().flat_map(super::span::Span::windows);
-                let closed = blackouts
-                    .iter()
-                    .flat_map(|(first, last)| first.iter_days().take_while(move |day| day <= last));
-                let plain = Calendar::new(windows, closed);
-                let plain = match holidays.as_ref().and_then(|name| pack.holidays.get(name)) {
-                    Some(holidays) => plain.without(holidays.all().clone()),
-                    None => plain,
-                };
-                Some(Calendars {
-                    dated: Arc::new(plain.clone().within(rule.from, rule.until)),
-                    plain: Arc::new(plain),
-                })
-            }
-            _ => None,
-        };
-        Entry {
-            kinds: kinds(&rule),
-            id: rule.id.as_str().into(),
-            rule,
-            is_added,
-            calendars,
-        }
-    }
-}
-
-/// Equal hours of several rules become one: they are looked up once for all of them.
-fn share(entries: &mut [Entry]) {
-    let mut known: Vec<Arc<Calendar>> = Vec::new();
-    let mut shared = |calendar: &mut Arc<Calendar>| match known.iter().find(|known| **known == *calendar) {
-        Some(same) => *calendar = same.clone(),
-        None => known.push(calendar.clone()),
-    };
-    for calendars in entries.iter_mut().filter_map(|entry| entry.calendars.as_mut()) {
-        shared(&mut calendars.plain);
-        shared(&mut calendars.dated);
     }
 }
 

@@ -1,6 +1,6 @@
 //! Where each rule holds, put together once for each place.
 use super::{
-    force::Entry,
+    entry::Entry,
     rule::{Listed, Says},
 };
 use entities::values::Place;

@@ -1,8 +1,9 @@
 //! What each rule says of one attempt, from its facts alone.
 use super::{
     Law, dates,
+    entry::{Calendars, Entry},
     facts::{CallerFact, ConsentFact, Facts, ReassignedAnswer, RegisterFact},
-    force::{Calendars, Entry, Scope},
+    force::Scope,
     judgement::{Asked, Judgement, Verdict},
     rule::{FreshRegister, GateKind, IdentityField, LawRule, Listed, Says, suffices},
 };

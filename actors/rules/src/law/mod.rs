@@ -9,6 +9,7 @@ mod both_clocks;
 pub mod caller;
 mod dates;
 mod duties;
+mod entry;
 pub mod facts;
 mod force;
 pub mod holidays;

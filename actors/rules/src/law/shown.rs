@@ -1,8 +1,9 @@
 //! Which of several numbers may be shown to somebody, by the law of the places where it rings.
 use super::{
     Facts, Law,
+    entry::Entry,
     facts::CallerFact,
-    force::{Entry, Scope},
+    force::Scope,
     judge::{caller_id, is_set_aside},
     judgement::Verdict,
     rule::Says,
