@@ -85,8 +85,6 @@ fn killed_while_consents_are_read_in(backend: Backend) {
         for (what, expected) in [
             ("consents", expected),
             ("(SELECT DISTINCT fingerprint FROM consents) AS facts", expected),
-            // Its place among all commits.
-            ("(SELECT DISTINCT given_seq FROM consents) AS places", expected),
             ("import_bodies", 0),
         ] {
             assert_eq!(rows.count(what).await, expected, "{what}");
