@@ -37,6 +37,7 @@ async fn where_people_answer_is_said_behind_the_services_own_goodbye() {
             stage.hear("Please stop calling me!", None);
         } else {
             stage.act(Err(Failure::Provider("it broke".into())));
+            stage.done();
         }
         log.until(&format!("begins {CLOSING}")).await;
         let session = stage.close().await;
@@ -79,11 +80,12 @@ async fn nothing_follows_the_message_for_whom_no_agent_takes() {
         sound: None,
     });
     let talk = tokio::spawn(talk.hold());
-    let stage = Stage { bench, talk };
+    let mut stage = Stage { bench, talk };
     let log = stage.bench.log.clone();
     stage.pass(100_000);
     log.until("opens").await;
     stage.act(Err(Failure::Provider("it broke".into())));
+    stage.done();
     log.until(&format!("begins {message}")).await;
     let session = stage.close().await;
     assert_eq!(log.all("begins "), [WHO, message]);
