@@ -22,6 +22,7 @@ const REACH: TimeDelta = TimeDelta::days(8);
 const AROUND: RangeInclusive<i64> = -10..=10;
 /// The same for those who need not know since when it has been open.
 const AHEAD: RangeInclusive<i64> = -2..=10;
+const DAY_SECONDS: i64 = 24 * 3600;
 /// The end of a day, in minutes.
 const MIDNIGHT: u16 = 24 * 60;
 
@@ -128,21 +129,16 @@ impl Calendar {
     /// Is it open in `zone` from `at` on for `room_ms`, within one window of one date, while no clock is set? Mostly that is plain; "no"
     /// means that it must be looked at closely.
     fn is_plainly_open(&self, zone: Tz, at: Moment, room_ms: i64) -> bool {
-        let utc = at.datetime().naive_utc();
-        let offset = |hours| {
-            let at = utc.checked_add_signed(TimeDelta::hours(hours))?;
-            Some(zone.offset_from_utc_datetime(&at).fix())
-        };
         // A window of a date ends within a day, and has begun within one.
-        let Some(now) = offset(0).filter(|now| offset(-24) == Some(*now) && offset(24) == Some(*now)) else {
+        let (before, after) = (at.plus_seconds(-DAY_SECONDS), at.plus_seconds(DAY_SECONDS));
+        let is_end_of_time = after.millis() - before.millis() < 2 * 1000 * DAY_SECONDS;
+        let offset = |moment: Moment| zone.offset_from_utc_datetime(&moment.datetime().naive_utc()).fix();
+        let now = offset(at);
+        if is_end_of_time || offset(before) != now || offset(after) != now {
             return false;
-        };
-        let Some(wall) = utc.checked_add_offset(now) else {
-            return false;
-        };
-        let Some(ends) = wall.checked_add_signed(TimeDelta::milliseconds(room_ms)) else {
-            return false;
-        };
+        }
+        let wall = at.datetime().with_timezone(&now).naive_local();
+        let ends = wall + TimeDelta::milliseconds(room_ms.clamp(0, 2 * 1000 * DAY_SECONDS));
         let mut windows = self.windows(wall.date());
         windows.any(|(start, end)| start <= wall && wall < end && ends <= end)
     }
