@@ -359,11 +359,19 @@ on_both! {
         let started = entities::values::Moment::parse(session["started_at"].as_str().unwrap()).unwrap();
         assert!(started >= planned.plus(seconds(60)), "it rang at {started}");
     }
+}
 
-    /// The second time it has an actor, to which the intent is news.
-    async fn a_call_that_is_late_twice_waits_for_its_turn_again(world: &mut World) {
+/// The second time it has an actor, to which the intent is news. On SQLite alone: on PostgreSQL it is not certain that the stall holds the
+/// second commit back until the clock is set, and a call that was not late rings.
+#[test]
+fn a_call_that_is_late_twice_waits_for_its_turn_again() {
+    run(Backend::Sqlite, async |world| {
         let tenant = world.tenant().await;
-        let LateOnce { campaign, stall, passing } = LateOnce::begin(world, &tenant).await;
+        let LateOnce {
+            campaign,
+            stall,
+            passing,
+        } = LateOnce::begin(world, &tenant).await;
         let planned = world.clock.now();
         world.clock.set(planned.plus_seconds(60));
         stall.end().await;
@@ -371,7 +379,7 @@ on_both! {
         world.advance(minutes(5)).await;
         let started = assert_made_at_last(world, &tenant, &campaign).await;
         assert!(started >= planned.plus(seconds(60)), "it rang at {started}");
-    }
+    });
 }
 
 /// Somebody else's transaction that does not end: writes fail in time, and say so.
